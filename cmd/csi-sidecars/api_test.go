@@ -34,7 +34,7 @@ type fakeAPI struct {
 func kinds() map[string]string {
 	return map[string]string{
 		"persistentvolumes": "PersistentVolume", "persistentvolumeclaims": "PersistentVolumeClaim", "nodes": "Node", "pods": "Pod",
-		"storageclasses": "StorageClass", "csinodes": "CSINode", "volumeattachments": "VolumeAttachment",
+		"storageclasses": "StorageClass", "csinodes": "CSINode", "csistoragecapacities": "CSIStorageCapacity", "volumeattachments": "VolumeAttachment",
 		"volumesnapshots": "VolumeSnapshot", "volumesnapshotcontents": "VolumeSnapshotContent",
 		"volumesnapshotclasses": "VolumeSnapshotClass",
 	}

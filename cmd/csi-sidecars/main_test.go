@@ -40,7 +40,7 @@ type process struct {
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), done: make(chan struct{}), heard: make(chan struct{}, 1)}
-	p.cmd.Env = append(os.Environ(), asProgram+"=1", "POD_NAMESPACE=csi")
+	p.cmd.Env = append(os.Environ(), asProgram+"=1", "POD_NAMESPACE=csi", "NAMESPACE=csi")
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

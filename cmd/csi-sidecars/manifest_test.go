@@ -37,8 +37,8 @@ func TestManifestArguments(t *testing.T) {
 				t.Errorf("%s: %v", s.name, err)
 			} else if err := w.validate(s.driver); err != nil {
 				t.Errorf("%s: %v", s.name, err)
-			} else if !w.election.enabled || w.election.namespace != d.Namespace {
-				t.Errorf("%s: its Lease is in %q", s.name, w.election.namespace)
+			} else if !w.election.Enabled || w.election.Namespace != d.Namespace {
+				t.Errorf("%s: its Lease is in %q", s.name, w.election.Namespace)
 			}
 		}
 	}

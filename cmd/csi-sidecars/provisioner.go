@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/kubernetes-csi/external-provisioner/v6/pkg/capacity"
 	provisioning "github.com/kubernetes-csi/external-provisioner/v6/pkg/controller"
 	"github.com/kubernetes-csi/external-provisioner/v6/pkg/features"
 	snapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
@@ -35,6 +36,7 @@ type provision struct {
 	extraMetadata              bool
 	fsType                     string
 	publishReadOnly, keepsMode bool
+	capacity                   capacityOptions
 }
 
 func (p *provision) flags(fs *flag.FlagSet) {
@@ -48,6 +50,7 @@ func (p *provision) flags(fs *flag.FlagSet) {
 	fs.StringVar(&p.fsType, "default-fstype", "", "Default file system of volumes.")
 	fs.BoolVar(&p.publishReadOnly, "controller-publish-readonly", false, "Volumes of read-only claims are read-only for the driver too.")
 	fs.BoolVar(&p.keepsMode, "prevent-volume-mode-conversion", true, "A volume from a snapshot has the mode of the snapshot's volume, unless the snapshot allows another.")
+	p.capacity.flags(fs)
 	fs.DurationVar(&p.sweep, "snapshot-orphan-sweep-interval", 5*time.Minute, "How often finalizers of snapshots that are no longer being restored are removed; 0 is never.")
 }
 
@@ -78,7 +81,15 @@ func (p *provision) build(ctx context.Context, w *dependencies) (*sidecarControl
 	if w.driver.inTree != "" {
 		options = append(options, controller.AdditionalProvisionerNames([]string{w.driver.inTree}))
 	}
-	all := controller.NewProvisionController(ctx, w.client, w.driver.name, p.provisioner(w, factory, snapshotClient), options...)
+	volumes := p.provisioner(w, factory, snapshotClient)
+	published, err := p.capacity.build(w, factory, p.timeout)
+	if err != nil {
+		return nil, err
+	}
+	if published != nil {
+		volumes = capacity.NewProvisionWrapper(volumes, published.objects) // it tells when the capacity has changed
+	}
+	all := controller.NewProvisionController(ctx, w.client, w.driver.name, volumes, options...)
 	sweeper := p.sweeper(w, claims.Lister(), snapshotClient)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(counted.PersistentVolumeClaimProvisionTotal, counted.PersistentVolumeClaimProvisionFailedTotal,
@@ -95,6 +106,9 @@ func (p *provision) build(ctx context.Context, w *dependencies) (*sidecarControl
 			}
 			if sweeper != nil {
 				wg.Go(func() { sweeper.Run(ctx, wg) })
+			}
+			if published != nil {
+				published.run(ctx, wg)
 			}
 			all.ControllerWaitGroup(wg)
 			all.Run(ctx)

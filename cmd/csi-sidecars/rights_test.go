@@ -13,7 +13,7 @@ import (
 // rightsOf returns the permissions of a sidecar's ServiceAccount, as "verb group/resource".
 func rightsOf(sidecar string) []string {
 	var all []string
-	for _, o := range objects.Rights(objects.Config{LeaderElection: true}) {
+	for _, o := range objects.Rights(objects.Config{LeaderElection: true, Capacity: true}) {
 		var rules []rbacv1.PolicyRule
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
@@ -21,7 +21,7 @@ func rightsOf(sidecar string) []string {
 				rules = o.Rules
 			}
 		case *rbacv1.Role:
-			if strings.HasSuffix(o.Name, ":"+sidecar+":leader") {
+			if strings.HasSuffix(o.Name, ":"+sidecar+":leader") || strings.HasSuffix(o.Name, ":"+sidecar+":capacity") {
 				rules = o.Rules
 			}
 		}

@@ -30,6 +30,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 )
 
 // controllers are the controllers of a sidecar.
@@ -127,7 +128,7 @@ func (s sidecar) serve(ctx context.Context, end context.CancelCauseFunc, c contr
 		return err
 	}
 	mux := http.NewServeMux()
-	lead, err := w.election.elector(plain, b.lease, mux)
+	lead, err := w.election.Elector(plain, b.lease, mux)
 	if err != nil {
 		return err
 	}
@@ -289,7 +290,7 @@ type options struct {
 	httpEndpoint        string
 	metricsPath         string
 	gates               map[string]bool
-	election            election
+	election            election.Options
 }
 
 func (o *options) flags(fs *flag.FlagSet, driver bool) {
@@ -305,7 +306,7 @@ func (o *options) flags(fs *flag.FlagSet, driver bool) {
 	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "TCP address for metrics and the health of leader election, such as 127.0.0.1:8080; empty for none.")
 	fs.StringVar(&o.metricsPath, "metrics-path", "/metrics", "Path of the metrics at --http-endpoint.")
 	fs.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates", "Feature gates of the sidecar, as name=true,name=false.")
-	o.election.flags(fs)
+	o.election.Flags(fs)
 }
 
 func (o *options) validate(driver bool) error {

@@ -12,6 +12,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 )
 
 // watched is what each sidecar watches with the sandbox's flags.
@@ -26,10 +28,11 @@ func all() []watched {
 	return []watched{
 		{
 			"csi-provisioner",
-			[]string{"--strict-topology", "--extra-create-metadata", "--default-fstype=ext4", "--timeout=300s", "--worker-threads=10"},
+			[]string{"--strict-topology", "--extra-create-metadata", "--default-fstype=ext4", "--timeout=300s", "--worker-threads=10", "--enable-capacity"},
 			[]string{
 				"watch /persistentvolumeclaims", "watch /persistentvolumes", "watch storage.k8s.io/storageclasses", "watch /nodes",
-				"watch storage.k8s.io/csinodes", "watch storage.k8s.io/volumeattachments", "watch snapshot.storage.k8s.io/volumesnapshots",
+				"watch storage.k8s.io/csinodes", "watch storage.k8s.io/volumeattachments", "watch storage.k8s.io/csistoragecapacities",
+				"watch snapshot.storage.k8s.io/volumesnapshots",
 			},
 			"csi-vsphere-vmware-com",
 		}, {
@@ -184,7 +187,7 @@ func TestMetrics(t *testing.T) {
 			`csi_sidecar_operations_seconds_count{driver_name="csi.vsphere.vmware.com"`, `method_name="/csi.v1.Controller/ControllerGetCapabilities"`,
 			`workqueue_depth{name="claims"}`, "leader_election_master_status", "go_goroutines",
 		},
-		healthPath: {""},
+		election.HealthPath: {""},
 	} {
 		answer, err := http.Get("http://" + address + path)
 		if err != nil {
@@ -225,7 +228,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"csi-cloner"}, `"csi-cloner" is not a sidecar; use one of [csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller]`},
 		{[]string{"csi-attacher", "--csi-address=tcp://127.0.0.1:1"}, `--csi-address=tcp://127.0.0.1:1: must be the path of a unix socket`},
 		{[]string{"csi-attacher", "now"}, `csi-attacher takes no argument "now"`},
-		{[]string{"csi-provisioner", "--enable-capacity"}, `flag provided but not defined: -enable-capacity`},
+		{[]string{"csi-provisioner", "--enable-node-deployment"}, `flag provided but not defined: -enable-node-deployment`},
 		{[]string{"csi-resizer", "--retry-interval-start=1h"}, `--retry-interval-start must be positive and at most`},
 		{[]string{"csi-snapshotter", "--feature-gates=NoSuchGate=true"}, `unrecognized feature gate: NoSuchGate`},
 		{[]string{"snapshot-controller", "--kubeconfig=/no/such/file"}, `--kubeconfig=/no/such/file: `},

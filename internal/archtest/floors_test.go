@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
 			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/carried", "internal/cert", "internal/chart", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/capability", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
+			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/capability", "internal/preflight", "internal/sidecars", "internal/upstream/...", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{

@@ -1,35 +1,15 @@
 package ccm_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
-
-// fakeGo returns a toolchain that runs a shell script with go's arguments.
-func fakeGo(t *testing.T, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func requireWrong(t *testing.T, err error, code, words string) {
-	t.Helper()
-	var e *coded.Error
-	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Error(), words) {
-		t.Errorf("%v, want %s: %s", err, code, words)
-	}
-}
 
 func TestManifest(t *testing.T) {
 	source := t.TempDir()
@@ -41,7 +21,7 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := program.Options{Cache: t.TempDir(), OS: "linux", Arch: "amd64"}
-	o.Go = fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
+	o.Go = upstreamtest.Go(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
 	for _, version := range []string{"v1.2.3", "v1.2.0-rc.1"} {
 		text, err := ccm.Manifest(t.Context(), version, o)
 		if err != nil || string(text) != "kind: DaemonSet\n" {
@@ -49,18 +29,17 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	_, err := ccm.Manifest(t.Context(), "v1.3.0", o)
-	requireWrong(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
+	upstreamtest.WantError(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
 	_, err = ccm.Manifest(t.Context(), "v1.36.0", o) // whose checksum is known, and another one
-	requireWrong(t, err, "ccm-manifest-missing", "this is not what was released")
+	upstreamtest.WantError(t, err, "ccm-manifest-missing", "this is not what was released")
 	_, err = ccm.Manifest(t.Context(), "1.2.3/../..", o)
-	requireWrong(t, err, "usage", "is no version")
-	o.Go = fakeGo(t, `echo '{"Error": "no such host"}'; exit 1`)
+	upstreamtest.WantError(t, err, "usage", "is no version")
+	o.Go = upstreamtest.Go(t, `echo '{"Error": "no such host"}'; exit 1`)
 	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
-	requireWrong(t, err, "ccm-manifest-missing", "no such host")
+	upstreamtest.WantError(t, err, "ccm-manifest-missing", "no such host")
 	o.Go = filepath.Join(t.TempDir(), "none")
 	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
-	requireWrong(t, err, "go-missing", "there is no Go toolchain")
-	if try := err.(*coded.Error).Try; try != "--ccm-manifest FILE" {
+	if try := upstreamtest.WantError(t, err, "go-missing", "there is no Go toolchain").Try; try != "--ccm-manifest FILE" {
 		t.Errorf("try %q", try)
 	}
 }
@@ -77,14 +56,14 @@ func TestChart(t *testing.T) {
 		}
 	}
 	o := program.Options{Cache: t.TempDir(), OS: "linux", Arch: "amd64"}
-	o.Go = fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
+	o.Go = upstreamtest.Go(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))
 	for version, want := range map[string]string{"v1.2.0": "1.2.0", "v1.2.4": "1.2.4", "v1.2.3": "1.2.0", "v1.2.4-rc.1": "1.2.4"} {
 		if got, err := ccm.Chart(t.Context(), version, o); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", version, got, err)
 		}
 	}
 	_, err := ccm.Chart(t.Context(), "v1.3.1", o)
-	requireWrong(t, err, "ccm-chart-missing", "its module has no chart for v1.3")
+	upstreamtest.WantError(t, err, "ccm-chart-missing", "its module has no chart for v1.3")
 	_, err = ccm.Chart(t.Context(), "1.2", o)
-	requireWrong(t, err, "usage", "is no version")
+	upstreamtest.WantError(t, err, "usage", "is no version")
 }

@@ -1,35 +1,15 @@
 package csidriver_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
-
-// fakeGo returns a toolchain that runs a shell script with go's arguments.
-func fakeGo(t *testing.T, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func requireWrong(t *testing.T, err error, code, words string) {
-	t.Helper()
-	var e *coded.Error
-	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Error(), words) {
-		t.Errorf("%v, want %s: %s", err, code, words)
-	}
-}
 
 func TestVersion(t *testing.T) {
 	for text, want := range map[string]string{
@@ -52,9 +32,9 @@ func TestManifest(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := program.Options{Go: fakeGo(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))}
+	o := program.Options{Go: upstreamtest.Go(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))}
 	_, err := csidriver.Manifest(t.Context(), "v3.9.0", o)
-	requireWrong(t, err, csidriver.ManifestMissing, "its module has no manifest")
+	upstreamtest.WantError(t, err, csidriver.ManifestMissing, "its module has no manifest")
 	for name, text := range map[string]string{"namespace.yaml": "kind: Namespace", "vsphere-csi-driver.yaml": "kind: Deployment\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o444); err != nil {
 			t.Fatal(err)
@@ -65,15 +45,15 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	_, err = csidriver.Manifest(t.Context(), "v3.7.0", o) // whose checksum is known, and another one
-	requireWrong(t, err, csidriver.ManifestMissing, "this is not what was released")
+	upstreamtest.WantError(t, err, csidriver.ManifestMissing, "this is not what was released")
 	o.Go = filepath.Join(t.TempDir(), "none")
 	_, err = csidriver.Manifest(t.Context(), "v3.9.0", o)
-	requireWrong(t, err, program.GoMissing, "there is no Go toolchain")
+	upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
 }
 
 func TestBuild(t *testing.T) {
 	source := t.TempDir()
-	o := program.Options{Cache: t.TempDir(), Arch: "amd64", Go: fakeGo(t, fmt.Sprintf(`case "$1 $2" in
+	o := program.Options{Cache: t.TempDir(), Arch: "amd64", Go: upstreamtest.Go(t, fmt.Sprintf(`case "$1 $2" in
 "mod download") echo '{"Dir": %q, "Sum": "h1:x"}';;
 "build "*) while [ "$1" != "-o" ]; do shift; done; (echo "#!/bin/sh"; echo "$CGO_ENABLED $GOEXPERIMENT $GOOS $GOARCH $3") >"$2"; chmod +x "$2";;
 *) exit 9;;
@@ -94,8 +74,8 @@ esac`, source))}
 		t.Errorf("%+v, %v", again, err)
 	}
 	_, err = csidriver.Build(t.Context(), "v3.9.1", o)
-	requireWrong(t, err, program.GoMissing, "there is no Go toolchain")
-	o.Go = fakeGo(t, `echo '{"Error": "unknown revision"}'; exit 1`)
+	upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
+	o.Go = upstreamtest.Go(t, `echo '{"Error": "unknown revision"}'; exit 1`)
 	_, err = csidriver.Build(t.Context(), "v3.9.1", o)
-	requireWrong(t, err, "csi-version-unknown", "there is no such version")
+	upstreamtest.WantError(t, err, "csi-version-unknown", "there is no such version")
 }

@@ -28,6 +28,13 @@ func (s Speed) Of(p Period) time.Duration {
 	return max(time.Duration(float64(r.Upstream)/float64(s)).Round(r.unit), r.Floor)
 }
 
+// Lease returns how long a Lease of replicas is valid, how long the leader tries to renew it, and the pause between two tries: in the
+// proportions of upstream's defaults.
+func (s Speed) Lease() (duration, renew, retry time.Duration) {
+	lease := s.Of(CCMLease)
+	return lease, (lease * 2 / 3).Round(time.Millisecond), (lease * 2 / 15).Round(time.Millisecond)
+}
+
 // EvictionRate is kube-controller-manager's --node-eviction-rate, in nodes per second: upstream's 0.1 scaled up, and never 1.
 // While all nodes are not ready, as when a cluster boots, the node lifecycle controller swaps its limiter for one that lets
 // nothing pass, which says of itself that its rate is 1 (client-go/util/flowcontrol, fakeNeverRateLimiter); and the one to come

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
 
 func saved(t *testing.T, img v1.Image) string {
@@ -112,7 +114,7 @@ func TestTruncatedArchives(t *testing.T) {
 				}
 				continue
 			}
-			requireWrong(t, err, "ccm-archive-broken", short)
+			upstreamtest.WantError(t, err, "ccm-archive-broken", short)
 			requireTidy(t, o)
 		}
 	}
@@ -150,6 +152,6 @@ func TestArchivesThatAreNone(t *testing.T) {
 		{dir, "ccm-image-unusable", "damaged"},
 	} {
 		_, err := resolve(t, options(t), "archive:"+tc.path)
-		requireWrong(t, err, tc.code, tc.words, tc.path)
+		upstreamtest.WantError(t, err, tc.code, tc.words, tc.path)
 	}
 }

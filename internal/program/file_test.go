@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
 
 func TestFile(t *testing.T) {
@@ -49,7 +51,7 @@ func TestFile(t *testing.T) {
 	} {
 		t.Run(filepath.Base(tc.path), func(t *testing.T) {
 			_, err := resolve(t, options(t), tc.path)
-			requireWrong(t, err, tc.code, tc.words, tc.path)
+			upstreamtest.WantError(t, err, tc.code, tc.words, tc.path)
 		})
 	}
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // program is a file that this machine would run: the beginning of one.
@@ -122,23 +120,6 @@ func resolve(t *testing.T, o Options, text string) (Program, error) {
 		return Program{}, err
 	}
 	return s.Resolve(t.Context(), o)
-}
-
-// requireWrong fails unless err is of the code and says the words.
-func requireWrong(t *testing.T, err error, code string, words ...string) {
-	t.Helper()
-	var e *coded.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an error of code %s", err, code)
-	}
-	if e.Code != code {
-		t.Errorf("code %s, want %s: %v", e.Code, code, err)
-	}
-	for _, w := range words {
-		if !strings.Contains(e.Error(), w) {
-			t.Errorf("%q does not say %q", e.Error(), w)
-		}
-	}
 }
 
 // requireContent fails unless the file holds the data, can be run, and nothing unfinished is in the cache.

@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
 
 // host serves a registry and returns its address, and how many requests it got.
@@ -139,11 +141,11 @@ func TestImagePlatform(t *testing.T) {
 	}
 	requireContent(t, o, p.Path, native(t))
 	_, err = resolve(t, o, "image:"+at+"/ccm:arm")
-	requireWrong(t, err, "ccm-wrong-platform", at+"/ccm:arm", "is for linux/arm64, linux/s390x; this machine is linux/amd64")
+	upstreamtest.WantError(t, err, "ccm-wrong-platform", at+"/ccm:arm", "is for linux/arm64, linux/s390x; this machine is linux/amd64")
 	o.OS, o.Arch = "darwin", "arm64"
 	push(t, at+"/ccm:one", imageOf(t, "", layerOf(t, file("bin/"+CCM.File(), native(t)))))
 	_, err = resolve(t, o, "image:"+at+"/ccm:one")
-	requireWrong(t, err, "ccm-wrong-platform", "is for linux/amd64; this machine is darwin/arm64")
+	upstreamtest.WantError(t, err, "ccm-wrong-platform", "is for linux/amd64; this machine is darwin/arm64")
 }
 
 func TestUnusableImages(t *testing.T) {
@@ -171,7 +173,7 @@ func TestUnusableImages(t *testing.T) {
 			ref := at + "/bad:" + tc.name
 			push(t, ref, imageOf(t, tc.entrypoint, tc.layers...))
 			_, err := resolve(t, o, "image:"+ref)
-			requireWrong(t, err, tc.code, tc.words, ref)
+			upstreamtest.WantError(t, err, tc.code, tc.words, ref)
 			requireTidy(t, o)
 		})
 	}
@@ -205,7 +207,7 @@ func TestRegistryThatRefuses(t *testing.T) {
 		{answering(500) + "/ccm:v1", "answers 500 Internal Server Error"},
 	} {
 		_, err := resolve(t, options(t), "image:"+tc.ref)
-		requireWrong(t, err, "ccm-image-refused", tc.words, tc.ref)
+		upstreamtest.WantError(t, err, "ccm-image-refused", tc.words, tc.ref)
 	}
 }
 

@@ -8,17 +8,8 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
-
-// fakeGo returns a toolchain that runs a shell script with go's arguments.
-func fakeGo(t *testing.T, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func TestModule(t *testing.T) {
 	source := t.TempDir()
@@ -33,7 +24,7 @@ func TestModule(t *testing.T) {
 esac`, source, sum)
 	}
 	o := options(t)
-	o.Go = fakeGo(t, answer("h1:x"))
+	o.Go = upstreamtest.Go(t, answer("h1:x"))
 	p, err := resolve(t, o, "module:v1.2.3")
 	if err != nil {
 		t.Fatal(err)
@@ -48,11 +39,11 @@ esac`, source, sum)
 		t.Errorf("%+v, %v, want %+v", again, err, p)
 	}
 	_, err = resolve(t, o, "module:v1.2.4")
-	requireWrong(t, err, "go-missing", "there is no Go toolchain")
+	upstreamtest.WantError(t, err, "go-missing", "there is no Go toolchain")
 
-	o.Go = fakeGo(t, answer("h1:x"))
+	o.Go = upstreamtest.Go(t, answer("h1:x"))
 	_, err = resolve(t, o, "module:v1.36.0")
-	requireWrong(t, err, "ccm-build-failed", "this is not what was released")
+	upstreamtest.WantError(t, err, "ccm-build-failed", "this is not what was released")
 	if left, err := filepath.Glob(filepath.Join(o.Cache, "upstream", "*", "*", "*")); err != nil || !slices.Equal(left, []string{want}) {
 		t.Errorf("in the cache: %v, %v", left, err)
 	}
@@ -75,9 +66,9 @@ esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options(t)
-			o.Go = fakeGo(t, tc.script)
+			o.Go = upstreamtest.Go(t, tc.script)
 			_, err := resolve(t, o, "module:v1.36.9")
-			requireWrong(t, err, tc.code, tc.words, "module:v1.36.9")
+			upstreamtest.WantError(t, err, tc.code, tc.words, "module:v1.36.9")
 			if try := err.(*coded.Error).Try; try != tc.try {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}
@@ -96,7 +87,7 @@ func TestFindModule(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options(t)
-			o.Go = fakeGo(t, tc.script)
+			o.Go = upstreamtest.Go(t, tc.script)
 			source, err := Parse("module:v1.36.9")
 			if err != nil {
 				t.Fatal(err)
@@ -108,7 +99,7 @@ func TestFindModule(t *testing.T) {
 				}
 				return
 			}
-			requireWrong(t, err, tc.code, "", "module:v1.36.9")
+			upstreamtest.WantError(t, err, tc.code, "", "module:v1.36.9")
 			if try := err.(*coded.Error).Try; try != tc.try {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}

@@ -1,6 +1,10 @@
 package program
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
+)
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Source{
@@ -33,7 +37,7 @@ func TestParse(t *testing.T) {
 		"module:v1.36.0/../../etc": "is no version",
 	} {
 		_, err := Parse(text)
-		requireWrong(t, err, "usage", words)
+		upstreamtest.WantError(t, err, "usage", words)
 	}
 }
 

@@ -13,16 +13,13 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream/upstreamtest"
 )
 
 // fakeGo returns a toolchain that runs a shell script with go's arguments.
 func fakeGo(t *testing.T, script string) upstream.Toolchain {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return upstream.Toolchain{Go: path, OS: "linux", Arch: "amd64"}
+	return upstream.Toolchain{Go: upstreamtest.Go(t, script), OS: "linux", Arch: "amd64"}
 }
 
 func TestBuild(t *testing.T) {

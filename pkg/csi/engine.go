@@ -17,6 +17,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/controller"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/metrics"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
@@ -38,6 +39,9 @@ type Options struct {
 	// FullSync is the time between two full syncs of CNS's records, see [syncer.Config]; 0 writes no records after the creation of
 	// volumes, and registers no existing disks.
 	FullSync time.Duration
+	// Lead runs the parts of which only one may work in a cluster: the answers to CSINodeTopology objects, and the records in CNS. nil
+	// runs them always.
+	Lead election.Elector
 	// Metrics are the driver's metrics; no metrics when nil.
 	Metrics *metrics.Metrics
 	// Logger receives changes of state; discarded when nil.
@@ -114,16 +118,50 @@ func (e *Engine) run(ctx context.Context) {
 	e.ends = append(e.ends, e.closeStore)
 	begin("node informer", e.informer.Run)
 	begin("nodes", e.nodes.Run)
-	begin("node topology", nodetopology.New(nodetopology.Config{
-		Dynamic: e.opts.Kubernetes.Dynamic, Client: e.opts.Kubernetes.Client, Labels: e.informer, Topology: e.nodes,
-		Events: recorder, Logger: e.log,
-	}).Run)
-	if e.opts.FullSync > 0 {
-		begin("syncer", syncer.New(syncer.Config{
-			CNS: e.store, Client: e.opts.Kubernetes.Client, Dynamic: e.opts.Kubernetes.Dynamic, Period: e.opts.FullSync,
+	leading := map[string]func(context.Context) error{"node topology": func(ctx context.Context) error {
+		return nodetopology.New(nodetopology.Config{
+			Dynamic: e.opts.Kubernetes.Dynamic, Client: e.opts.Kubernetes.Client, Labels: e.informer, Topology: e.nodes,
 			Events: recorder, Logger: e.log,
-		}).Run)
+		}).Run(ctx)
+	}}
+	if e.opts.FullSync > 0 {
+		leading["syncer"] = func(ctx context.Context) error {
+			return syncer.New(syncer.Config{
+				CNS: e.store, Client: e.opts.Kubernetes.Client, Dynamic: e.opts.Kubernetes.Dynamic, Period: e.opts.FullSync,
+				Events: recorder, Logger: e.log,
+			}).Run(ctx)
+		}
 	}
+	if e.opts.Lead != nil {
+		begin("leadership", func(ctx context.Context) error { return e.lead(ctx, leading) })
+		return
+	}
+	for what, part := range leading {
+		begin(what, part)
+	}
+}
+
+// lead runs parts whenever this process leads, until ctx ends.
+func (e *Engine) lead(ctx context.Context, parts map[string]func(context.Context) error) error {
+	var running sync.Mutex // the Lease may be lost and held again before the parts have ended
+	for ctx.Err() == nil {
+		err := e.opts.Lead(ctx, func(ctx context.Context) {
+			running.Lock()
+			defer running.Unlock()
+			if ctx.Err() != nil {
+				return
+			}
+			e.log.Info("leads")
+			for what, part := range parts {
+				defer background(ctx, e.log, what, part)()
+			}
+			<-ctx.Done()
+		})
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("leads no longer", "err", err)
+		}
+	}
+	return nil
 }
 
 // Close stops all parts, logs out, and waits. It must be called once, after the last call of the Controller.

@@ -2,6 +2,7 @@ package csi
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/term"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/byid"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
@@ -48,6 +50,7 @@ type controllerFlags struct {
 	callTimeout, maxWait     time.Duration
 	tagRefresh, configPeriod time.Duration
 	fullSync                 time.Duration
+	election                 election.Options
 }
 
 // parse reads the command line; environ has defaults for missing flags.
@@ -103,6 +106,9 @@ func (c *controllerFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.DurationVar(&c.maxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
 	fs.DurationVar(&c.tagRefresh, "tag-refresh-period", 0, "How often the tags of topology are read; 0 means 5m if the vCenter's events report tags, else 1m.")
 	fs.DurationVar(&c.fullSync, "full-sync-period", fullSync(env), "How often CNS's records of volumes are compared with PersistentVolumes, claims and pods; 0 leaves them as they were when the volume was created, and registers no existing disks.")
+	elect := flag.NewFlagSet("", flag.ContinueOnError)
+	c.election.Flags(elect)
+	fs.AddGoFlagSet(elect)
 	fs.DurationVar(&c.configPeriod, "config-poll-period", 2*time.Second, "How often the configuration, certificate authorities and secrets directories are checked for changes.")
 }
 

@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/identity"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/metrics"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
@@ -36,6 +37,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/podevents"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/rpc"
 	providerconfig "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
@@ -114,12 +116,18 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
+	var lead election.Elector
+	if c.controller.election.Enabled {
+		if lead, err = c.controller.election.Elector(k.config, objects.Lease(objects.Controller), nil); err != nil {
+			return fmt.Errorf("csi: %w", err)
+		}
+	}
 	e, err := NewEngine(ctx, Options{
 		Config: config.Options{
 			ReadOptions: reading, File: c.controller.config, Period: c.controller.configPeriod,
 			UserAgent: UserAgent, CallTimeout: c.controller.callTimeout, MaxWait: c.controller.maxWait,
 		},
-		Kubernetes: k, TagRefresh: c.controller.tagRefresh, FullSync: c.controller.fullSync, Metrics: m, Logger: log,
+		Kubernetes: k, TagRefresh: c.controller.tagRefresh, FullSync: c.controller.fullSync, Lead: lead, Metrics: m, Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
@@ -257,6 +265,7 @@ func (k *Kubernetes) topology(ctx context.Context, name, uuid string) (map[strin
 type Kubernetes struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+	config  *rest.Config
 }
 
 // connect creates clients from a kubeconfig, or in a pod. It makes no calls.
@@ -271,7 +280,7 @@ func connect(kubeconfig string) (*Kubernetes, error) {
 	// The API server protects itself with priority and fairness; a thousand nodes must not wait for this limit.
 	cfg.QPS, cfg.Burst = 200, 400
 	cfg.UserAgent = commandName + "/" + version()
-	var k Kubernetes
+	k := Kubernetes{config: cfg}
 	if k.Client, err = kubernetes.NewForConfig(cfg); err != nil {
 		return nil, err
 	}

@@ -83,6 +83,10 @@ func checkComponents(r *strict.Reader, s *Scenario, node *yaml.Node) {
 		_, at := strict.Find(ccm, "replicas")
 		r.Errorf(at, "components.ccm.replicas", "must be 1 to 5, not %d", n)
 	}
+	if n := s.Components.CSIReplicas; n < 0 || n > 5 || n > 1 && s.Components.CSI != "builtin" {
+		_, at := strict.Find(node, "csiReplicas")
+		r.Errorf(at, "components.csiReplicas", "must be 1 to 5, beside csi: builtin, not %d", n)
+	}
 	if d := s.Components.CSI; d != "" && d != "builtin" && d != "off" {
 		_, at := strict.Find(node, "csi")
 		r.Errorf(at, "components.csi", "must be builtin or off, not %q", d)

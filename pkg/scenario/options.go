@@ -154,6 +154,9 @@ func (r Requirements) Key() string {
 	if r.Components.CCM.Replicas == 1 {
 		r.Components.CCM.Replicas = 0 // the default
 	}
+	if r.Components.CSIReplicas == 1 {
+		r.Components.CSIReplicas = 0 // the default
+	}
 	if r.Components.CSI == "off" {
 		r.Components.CSI = "" // the default
 	}

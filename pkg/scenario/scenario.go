@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,6 +90,8 @@ type Components struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// CSI is the CSI driver: builtin, or off. Default: off, so that scenarios about nodes boot without one.
 	CSI string `json:"csi,omitempty"`
+	// CSIReplicas is the number of the driver's controllers; several elect leaders. Default: 1.
+	CSIReplicas int `json:"csiReplicas,omitempty"`
 }
 
 // csi are the components of a CSI driver.
@@ -96,7 +99,14 @@ func (c Components) csi() []string {
 	if c.CSI != "builtin" {
 		return nil
 	}
-	return []string{"csi-controller", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"}
+	var all []string
+	for _, name := range []string{"csi-controller", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"} {
+		all = append(all, name)
+		for n := 2; n <= c.CSIReplicas; n++ {
+			all = append(all, name+"-"+strconv.Itoa(n))
+		}
+	}
+	return all
 }
 
 // CCM configures how the cloud controller manager starts.

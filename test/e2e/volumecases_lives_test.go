@@ -161,6 +161,32 @@ spec:
 	s.Await("no volume is left", time.Minute, func() bool { return left() == 0 })
 }
 
+// The scheduler knows the space of each zone: pods with claims that are too large for every datastore of one zone run in the other,
+// and the driver is never asked for a volume where there is no space.
+func TestStorageCapacity(t *testing.T) {
+	t.Parallel()
+	long(t)
+	h := newHome(t)
+	s := h.up("narrow", h.shipped("test/e2e/testdata/volumes/narrow.yaml"), "--csi", "builtin")
+	for i := range 6 {
+		claim := fmt.Sprintf("large-%d", i)
+		s.Run("kubectl", "apply", "-f", s.File(claim+".yaml",
+			strings.NewReplacer("NAMESPACE", "default", "CLAIM", claim, "POD", claim, "1Gi", "20Gi").Replace(claimAndPod)))
+	}
+	for i := range 6 {
+		if v := s.awaitVolume(fmt.Sprintf("large-%d", i), api.VolumeInUse, time.Minute); v.Node != "wb-1" || v.Datastore != "ds-b" {
+			t.Errorf("%+v", v)
+		}
+	}
+	if failed := s.Run("kubectl", "get", "events", "--field-selector", "reason=ProvisioningFailed", "-o", "name"); failed != "" {
+		t.Errorf("the driver was asked in vain: %s", failed)
+	}
+	capacities := s.Run("kubectl", "get", "csistoragecapacities", "-n", "vmware-system-csi", "-o", "jsonpath={range .items[*]}{.storageClassName} {.nodeTopology.matchLabels} {.maximumVolumeSize}{\"\\n\"}{end}")
+	if !strings.Contains(capacities, `"small"`) || !strings.Contains(capacities, `"large"`) || !strings.Contains(capacities, "10Gi") {
+		t.Errorf("capacities:\n%s", capacities)
+	}
+}
+
 // A cluster with zones of which one host has no tag: up says which node waits, for which tags, and where it looked for them.
 func TestHalfTagged(t *testing.T) {
 	t.Parallel()

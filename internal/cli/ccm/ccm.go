@@ -158,19 +158,11 @@ func missingNames(ctx context.Context, t *command.Target) ([]string, error) {
 
 func table(now time.Time) output.Kind[api.Component] {
 	itself := func(c api.Component) api.Component { return c }
-	columns := component.Columns(now, itself, func(c api.Component) string { return c.Source })
 	return output.Kind[api.Component]{
 		Name:    "Component",
 		Ref:     func(c api.Component) string { return "component/" + c.Name },
-		Columns: slices.Insert(columns, 5, output.Column[api.Component]{Header: "LEADER", Value: leader}),
+		Columns: component.Columns(now, itself, func(c api.Component) string { return c.Source }),
 	}
-}
-
-func leader(c api.Component) string {
-	if c.Leader {
-		return "yes"
-	}
-	return ""
 }
 
 // Deployable adds to what [Flags.Resolve] has found the manifest with which it is deployed as pods: the file that was named,

@@ -116,7 +116,7 @@ func NewCmdStatus(group, short, long string, status func(context.Context, output
 	return cmd
 }
 
-// Columns are the columns of a row that is about a component: NAME SOURCE VERSION STATE HEALTH RESTARTS AGE, PID and DIGEST.
+// Columns are the columns of a row that is about a component: NAME SOURCE VERSION STATE HEALTH LEADER RESTARTS AGE, PID and DIGEST.
 func Columns[T any](now time.Time, of func(T) api.Component, source func(T) string) []output.Column[T] {
 	text := func(f func(api.Component) string) func(T) string { return func(row T) string { return f(of(row)) } }
 	return []output.Column[T]{
@@ -125,11 +125,19 @@ func Columns[T any](now time.Time, of func(T) api.Component, source func(T) stri
 		{Header: "VERSION", Value: text(func(c api.Component) string { return c.Version })},
 		{Header: "STATE", Value: text(func(c api.Component) string { return c.State })},
 		{Header: "HEALTH", Value: text(func(c api.Component) string { return c.Health })},
+		{Header: "LEADER", Value: text(leader)},
 		{Header: "RESTARTS", Value: text(func(c api.Component) string { return strconv.Itoa(c.Restarts) })},
 		{Header: "AGE", Value: text(func(c api.Component) string { return output.Age(now, c.Since) })},
 		{Header: "PID", Value: text(func(c api.Component) string { return strconv.Itoa(c.PID) }), Wide: true},
 		{Header: "DIGEST", Value: text(func(c api.Component) string { return c.Digest }), Wide: true},
 	}
+}
+
+func leader(c api.Component) string {
+	if c.Leader {
+		return "yes"
+	}
+	return ""
 }
 
 // Degraded returns the error about components that are not healthy, or whose newest build did not start; nil if all are well. logs is

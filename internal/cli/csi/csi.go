@@ -47,6 +47,10 @@ service: another one would mount disks on this machine.`,
 // NewCmdLogs returns the command.
 func NewCmdLogs(d *command.Deps) *cobra.Command {
 	const controller, syncer = "csi-controller", "csi-syncer"
+	is := func(c, part string) bool { return c == part || strings.HasPrefix(c, part+"-") } // a replica
+	sidecar := func(c string) bool {
+		return strings.HasPrefix(c, "csi-") && !is(c, controller) && !is(c, syncer) || is(c, "snapshot-controller")
+	}
 	return component.NewCmdLogs(d, "csi", "Print the logs of the CSI driver",
 		`Print what a part of the CSI driver has logged. PART is one of:
 
@@ -59,14 +63,12 @@ func NewCmdLogs(d *command.Deps) *cobra.Command {
   NAME        one component: csi-attacher, node/worker-1
 
 If a part has several components, each line begins with the component.`,
-		logs.Part{Name: "controller", Has: func(c string) bool { return c == controller }},
-		logs.Part{Name: "syncer", Has: func(c string) bool { return c == syncer }},
-		logs.Part{Name: "sidecars", Has: func(c string) bool {
-			return c != controller && c != syncer && (strings.HasPrefix(c, "csi-") || c == "snapshot-controller")
-		}},
+		logs.Part{Name: "controller", Has: func(c string) bool { return is(c, controller) }},
+		logs.Part{Name: "syncer", Has: func(c string) bool { return is(c, syncer) }},
+		logs.Part{Name: "sidecars", Has: sidecar},
 		logs.Part{Name: "node", Has: isNode},
 		logs.Part{Name: "all", Has: func(c string) bool {
-			return strings.HasPrefix(c, "csi-") || c == "snapshot-controller" || isNode(c)
+			return sidecar(c) || is(c, controller) || is(c, syncer) || isNode(c)
 		}},
 	)
 }
@@ -134,10 +136,11 @@ func NewCmdRestart(d *command.Deps) *cobra.Command {
 func NewCmdStatus(d *command.Deps) *cobra.Command {
 	return component.NewCmdStatus("csi", "Show which CSI driver runs and whether it is healthy",
 		`Show the processes of the CSI driver: its controller, its syncer if that is a
-separate program, and the stock sidecars; and the node services of all nodes in
-one row. SOURCE says whose program each part is. Exits with 3 when the driver is
-not healthy, when a node does not take volumes, or when the newest build of a
-program that --csi-watch watches did not start.`,
+separate program, and the stock sidecars, of each replica; and the node services
+of all nodes in one row. LEADER marks those that hold their Lease. SOURCE says
+whose program each part is. Exits with 3 when the driver is not healthy, when a
+node does not take volumes, or when the newest build of a program that
+--csi-watch watches did not start.`,
 		func(ctx context.Context, flags output.Flags) error { return status(ctx, d, flags) })
 }
 

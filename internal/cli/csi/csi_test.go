@@ -47,6 +47,12 @@ func TestFlags(t *testing.T) {
 		{args: "--csi bin/mine --csi-arg=--v=4 --csi-env A=1 --syncer none", again: "--csi=bin/mine --syncer=none --csi-arg=--v=4 --csi-env=A=1"},
 		{args: "--csi upstream", refused: "want builtin, PATH, image:REF, archive:FILE or module:VERSION or off"},
 		{args: "--csi-manifest m.yaml", kind: true, refused: "the built-in CSI driver has its own manifests"},
+		{args: "--csi-replicas 3", again: "--csi-replicas=3"},
+		{args: "--csi-replicas 1"},
+		{args: "--csi-replicas 6", refused: "want a number from 1 to 5"},
+		{args: "--csi-replicas -1", refused: "want a number from 1 to 5"},
+		{args: "--csi-replicas 2", kind: true, refused: "the CSI driver runs as pods"},
+		{args: "--csi none --csi-replicas 2", refused: "there is no driver that other flags could be about"},
 		{args: "--csi-arg v", refused: "CSI drivers take flags alone"},
 		{args: "--csi-env v", refused: "want NAME=VALUE"},
 		{args: "--csi-env A=1", kind: true, refused: "the CSI driver runs as pods"},
@@ -116,7 +122,7 @@ func TestJudged(t *testing.T) {
 	for _, tc := range []struct{ flag, needed, want string }{
 		{"", "", Off}, {"", Off, Off}, {"", Builtin, Builtin}, {"./mine", "", Off}, {"./mine", Builtin, "./mine"},
 	} {
-		if got := (&Flags{Driver: tc.flag, Args: []string{"--v=4"}}).Judged(tc.needed); got.Driver != tc.want {
+		if got := (&Flags{Driver: tc.flag, Args: []string{"--v=4"}}).Judged(tc.needed, 2); got.Driver != tc.want || tc.want != Off && got.Replicas != 2 {
 			t.Errorf("%+v: %+v", tc, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ type Flags struct {
 	Config   string
 	Watch    string
 	Manifest string
+	Replicas int // 0 is one
 
 	pods bool // the driver runs as pods
 }
@@ -58,18 +60,19 @@ func (f *Flags) Bind(cmd *cobra.Command, byDefault string) {
 	flags.StringArrayVar(&f.Env, "csi-env", nil, "environment variable for the CSI driver, NAME=VALUE; repeatable")
 	flags.StringVar(&f.Config, "csi-config", "", "csi-vsphere.conf `FILE` in place of the sandbox's configuration")
 	flags.StringVar(&f.Watch, "csi-watch", "", "run the CSI driver binary at `PATH`, and restart it when the file changes")
+	flags.IntVar(&f.Replicas, "csi-replicas", 1, "number of CSI controllers with their sidecars; several elect leaders")
 	flags.StringVar(&f.Manifest, "csi-manifest", "", "manifest `FILE` of another project's CSI driver: its rights; on kind, applied unchanged (default: that of the release)")
 	// Their only error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
 	_ = cmd.RegisterFlagCompletionFunc("syncer", complete.Flag(syncers))
-	for _, none := range []string{"csi-arg", "csi-env"} {
+	for _, none := range []string{"csi-arg", "csi-env", "csi-replicas"} {
 		_ = cmd.RegisterFlagCompletionFunc(none, complete.None)
 	}
 }
 
 // Names returns the names of the flags.
 func Names() []string {
-	return []string{"csi", "syncer", "csi-arg", "csi-env", "csi-config", "csi-watch", "csi-manifest"}
+	return []string{"csi", "syncer", "csi-arg", "csi-env", "csi-config", "csi-watch", "csi-manifest", "csi-replicas"}
 }
 
 // words completes the values, and the prefixes of those that take an argument.
@@ -110,13 +113,16 @@ func (f *Flags) Chosen() bool {
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
 	if f.Disabled() {
-		if f.Syncer != "" || len(f.Args) > 0 || len(f.Env) > 0 || f.Config != "" || f.Watch != "" || f.Manifest != "" {
+		if f.Syncer != "" || len(f.Args) > 0 || len(f.Env) > 0 || f.Config != "" || f.Watch != "" || f.Manifest != "" || f.Replicas > 1 {
 			return report.UsageError("leave --csi out", "--csi %s: there is no driver that other flags could be about", f.Driver)
 		}
 		return nil
 	}
 	if _, err := f.source(); err != nil {
 		return err
+	}
+	if f.Replicas < 0 || f.Replicas > csi.MaxReplicas {
+		return report.UsageError("--csi-replicas 2", "--csi-replicas %d: want a number from 1 to %d", f.Replicas, csi.MaxReplicas)
 	}
 	if _, err := program.CSISyncer.Parse(f.Syncer); err != nil && f.Syncer != None {
 		return Explain(err)
@@ -159,6 +165,7 @@ func (f *Flags) CheckCluster(kind bool) error {
 	const try = "--cluster embedded, where it runs as a process"
 	for flag, set := range map[string]bool{
 		"syncer": f.Syncer != "", "csi-arg": len(f.Args) > 0, "csi-env": len(f.Env) > 0, "csi-config": f.Config != "", "csi-watch": f.Watch != "",
+		"csi-replicas": f.Replicas > 1,
 	} {
 		if set {
 			return report.UsageError(try, "--%s: with --cluster kind the CSI driver runs as pods, as its manifest says", flag)
@@ -195,6 +202,9 @@ func (f *Flags) ToArgs() []string {
 		if one.value != "" {
 			args = append(args, "--"+one.flag+"="+one.value)
 		}
+	}
+	if f.Replicas > 1 {
+		args = append(args, "--csi-replicas="+strconv.Itoa(f.Replicas))
 	}
 	for _, a := range f.Args {
 		args = append(args, "--csi-arg="+a)
@@ -233,7 +243,7 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 
 // options finds the programs of a driver that runs as processes.
 func (f *Flags) options(ctx context.Context, streams *iostreams.Streams) (csi.Options, error) {
-	o := csi.Options{Args: f.Args, Env: f.Env}
+	o := csi.Options{Args: f.Args, Env: f.Env, Replicas: f.Replicas}
 	var err error
 	if f.Config != "" {
 		if o.ConfigFile, err = filepath.Abs(f.Config); err != nil {
@@ -256,6 +266,9 @@ func (f *Flags) options(ctx context.Context, streams *iostreams.Streams) (csi.Op
 	say := progress(streams)
 	if o.Program, err = source.Resolve(ctx, say); err != nil {
 		return o, Explain(err)
+	}
+	if f.Replicas > 1 && !o.Program.Own && o.Program.Path != "" {
+		return o, report.UsageError("--csi-replicas 1", "--csi-replicas %d: %s", f.Replicas, csi.OnePerMachine)
 	}
 	if o.Program.Own && f.Watch == "" {
 		return o, nil
@@ -380,7 +393,7 @@ func Explain(err error) error {
 
 // Judged returns the flags for a sandbox in which a scenario needs the driver "builtin", "off" or "": the driver of the flags
 // takes the place of the built-in one.
-func (f *Flags) Judged(needed string) *Flags {
+func (f *Flags) Judged(needed string, replicas int) *Flags {
 	if needed == "" || needed == Off {
 		return &Flags{Driver: Off, pods: f.pods}
 	}
@@ -388,6 +401,9 @@ func (f *Flags) Judged(needed string) *Flags {
 	judged.Args, judged.Env = slices.Clone(f.Args), slices.Clone(f.Env)
 	if judged.Driver == "" {
 		judged.Driver = needed
+	}
+	if judged.Replicas <= 1 {
+		judged.Replicas = replicas
 	}
 	return &judged
 }

@@ -178,7 +178,7 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	if c.Speed > 0 {
 		want.Speed = c.Speed
 	}
-	if want.CSI, err = s.o.csi.Judged(c.CSI).Resolve(ctx, s.o.Streams); err != nil {
+	if want.CSI, err = s.o.csi.Judged(c.CSI, c.CSIReplicas).Resolve(ctx, s.o.Streams); err != nil {
 		return want, err
 	}
 	if c.CCM.Source != "" && s.o.ccm.Source == "" && s.o.ccm.Watch == "" {

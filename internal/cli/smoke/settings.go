@@ -284,7 +284,7 @@ func (b *bench) boot(ctx context.Context, c smoke.Program, need scenario.Require
 		want.CCM.Env = append(want.CCM.Env, name+"="+value)
 	}
 	slices.Sort(want.CCM.Env)
-	if want.CSI, err = driver.Judged(need.Components.CSI).Resolve(ctx, b.o.Streams); err != nil {
+	if want.CSI, err = driver.Judged(need.Components.CSI, need.Components.CSIReplicas).Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
 	r, err := b.machine.Boot(ctx, want)

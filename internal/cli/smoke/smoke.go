@@ -57,7 +57,8 @@ func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *c
                 a CSI driver (driver-upgrade): no volume moves
   the suite     the scenarios of --suite; for a CSI driver, those with volumes
   leader-lost   of two replicas of a CCM the leader is killed, the other takes
-                over
+                over; of a CSI driver (driver-leader-lost), a claim gets its
+                volume
   sanity        the tests of csi-test, against a CSI driver
   clean-exit    SIGTERM ends it with status 0, and its sessions are closed
   rights        a CCM with --as manifest, --as chart: the API server refuses it

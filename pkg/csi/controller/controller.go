@@ -74,16 +74,20 @@ func (c *Controller) ControllerGetCapabilities(context.Context, *csi.ControllerG
 }
 
 // GetCapacity returns the capacity for volumes of a StorageClass in a topology: the sum of the free space of the allowed
-// datastores, and as maximum volume size the free space of the emptiest. Without any datastore it returns 0, not an error.
+// datastores, and as maximum volume size the free space of the emptiest. Without any datastore it returns 0, not an error. If
+// CreateVolume refuses the class whatever the topology is, because of a wrong parameter or of a policy or a datastore that does
+// not exist, it returns the largest size of a disk: the scheduler would hide the pod from CreateVolume otherwise, which has the
+// reason for the user.
 func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	if len(r.GetVolumeCapabilities()) > 0 {
 		if err := checkCapabilities(r.GetVolumeCapabilities()); err != nil {
 			return &csi.GetCapacityResponse{}, nil // no capacity for unsupported volumes
 		}
 	}
+	whatever := &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(maxSize)}
 	p, err := readParameters(r.GetParameters())
 	if err != nil {
-		return nil, err
+		return whatever, nil
 	}
 	requirement := volume.Requirement{
 		Policy: p.policy, DatastoreURL: p.datastoreURL, Share: slices.ContainsFunc(r.GetVolumeCapabilities(), isShared),
@@ -96,7 +100,7 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 	case errors.Is(err, volume.ErrNoDatastore):
 		return &csi.GetCapacityResponse{}, nil
 	case errors.Is(err, volume.ErrNotFound):
-		return nil, status.Errorf(codes.Internal, "capacity: %v; check the parameters of the StorageClass", err)
+		return whatever, nil
 	case err != nil:
 		return nil, failed(err, "capacity")
 	}

@@ -106,9 +106,6 @@ func TestInvalid(t *testing.T) {
 		"validate, no volume": func() error {
 			return second(c.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{}))
 		},
-		"capacity, parameters": func() error {
-			return second(c.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: map[string]string{"x": ""}}))
-		},
 		"snapshot, parameters": func() error {
 			return second(c.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: "v", Parameters: map[string]string{"x": ""}}))
 		},

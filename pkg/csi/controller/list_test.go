@@ -126,10 +126,28 @@ func TestCapacity(t *testing.T) {
 			}
 		})
 	}
+	// Of a class that CreateVolume refuses, CreateVolume has the reason: the scheduler must let its pods pass.
+	const whatever = 62 << 10 * gib
 	fake, c := newCluster(t)
+	for _, wrong := range []map[string]string{{"csi.storage.k8s.io/fstype": "ntfs"}, {"nonsense": "x"}, {"datastoreurl": "a", "DatastoreURL": "b"}, {"diskformat": "thick"}} {
+		create := request("wrong", gib, "a")
+		create.Parameters = wrong
+		if _, err := c.CreateVolume(t.Context(), create); err == nil {
+			t.Errorf("CreateVolume takes %v", wrong)
+		}
+		answer, err := c.GetCapacity(t.Context(), &csi.GetCapacityRequest{Parameters: wrong})
+		if err != nil || answer.GetMaximumVolumeSize().GetValue() != whatever {
+			t.Errorf("%v: %v, %v", wrong, answer, err)
+		}
+	}
 	fake.Fail("Places", volume.ErrUnavailable)
 	_, err := c.GetCapacity(t.Context(), &csi.GetCapacityRequest{})
 	wantCode(t, err, codes.Unavailable)
+	fake.Fail("Places", volume.ErrNotFound)
+	answer, err := c.GetCapacity(t.Context(), &csi.GetCapacityRequest{})
+	if err != nil || answer.GetMaximumVolumeSize().GetValue() != whatever {
+		t.Errorf("%v, %v", answer, err)
+	}
 }
 
 func TestValidate(t *testing.T) {

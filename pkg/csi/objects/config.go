@@ -47,6 +47,11 @@ type Config struct {
 	// LeaderElection reports that the sidecars and the snapshot-controller run with --leader-election, with their Leases in
 	// Namespace.
 	LeaderElection bool
+	// Replicas reports that the driver's controller runs with --leader-election too, because there are several.
+	Replicas bool
+	// Capacity reports that csi-provisioner runs with --enable-capacity, so that the scheduler chooses only nodes where a volume has
+	// space. Without the CSIStorageCapacity objects of csi-provisioner, no pod with a claim that waits for it would be scheduled.
+	Capacity bool
 	// SecretNames are the Secrets in SecretNamespace (Namespace when empty) in the driver's configuration. Order and duplicates
 	// do not matter. Mounted files need no permission.
 	SecretNamespace string
@@ -178,7 +183,7 @@ func Namespace(c Config) *corev1.Namespace {
 // Driver returns the CSIDriver object: volumes must be attached, and the driver needs no pod information.
 func Driver(c Config) *storagev1.CSIDriver {
 	policy := c.withDefaults().FSGroupPolicy
-	return &storagev1.CSIDriver{
+	d := &storagev1.CSIDriver{
 		TypeMeta:   typeMeta(storagev1.SchemeGroupVersion, "CSIDriver"),
 		ObjectMeta: metav1.ObjectMeta{Name: names.Driver},
 		Spec: storagev1.CSIDriverSpec{
@@ -189,6 +194,10 @@ func Driver(c Config) *storagev1.CSIDriver {
 			NodeAllocatableUpdatePeriodSeconds: new(int64(allocatableSeconds)),
 		},
 	}
+	if c.Capacity {
+		d.Spec.StorageCapacity = new(true)
+	}
+	return d
 }
 
 // The files of external-snapshotter's client in config/crd without descriptions, each with its origin and license; `go test
@@ -262,6 +271,21 @@ func components() []component {
 	}
 }
 
+// controllerLease is that of several controllers, as upstream names the one of its syncers.
+const controllerLease = "vsphere-syncer"
+
+// Lease returns the name of the Lease by which processes with a ServiceAccount elect a leader, as upstream names it; "" for none.
+func Lease(account string) string {
+	if account == Controller {
+		return controllerLease
+	}
+	all := components()
+	if i := slices.IndexFunc(all, func(c component) bool { return c.name == account }); i >= 0 {
+		return all[i].lease
+	}
+	return ""
+}
+
 const (
 	core      = ""
 	storage   = "storage.k8s.io"
@@ -306,7 +330,7 @@ func nodeRules() []rbacv1.PolicyRule {
 }
 
 // The permissions of the sidecars are those in upstream's deploy/kubernetes/rbac.yaml of each repository, without those for
-// features that this driver does not use (capacity, clones, secrets in classes, group snapshots, modification of volumes), and
+// features that this driver does not use (clones, secrets in classes, group snapshots, modification of volumes), and
 // without those that the releases in go.mod do not use.
 
 func provisionerRules() []rbacv1.PolicyRule {
@@ -393,8 +417,16 @@ func Rights(c Config) []runtime.Object {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: prefix + p.name},
 			Subjects:   c.subjects(p.name),
 		})
+		if c.Replicas && p.name == Controller {
+			roles = append(roles, c.role(c.Namespace, p.name, "leader", leaseRules(controllerLease))...)
+		}
 		if c.LeaderElection && p.lease != "" {
 			roles = append(roles, c.role(c.Namespace, p.name, "leader", leaseRules(p.lease))...)
+		}
+		if c.Capacity && p.name == Provisioner {
+			roles = append(roles, c.role(c.Namespace, p.name, "capacity", []rbacv1.PolicyRule{
+				rule(storage, "csistoragecapacities", "list", "watch", "create", "update", "delete"),
+			})...)
 		}
 	}
 	if len(c.SecretNames) > 0 {

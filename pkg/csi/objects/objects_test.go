@@ -161,3 +161,36 @@ func TestDriver(t *testing.T) {
 		}
 	}
 }
+
+// Of several controllers, each has the right to the Lease; one, beside sidecars that elect, has none.
+func TestReplicas(t *testing.T) {
+	const role = "Role vmware-system-csi/vsphere-csi:vsphere-csi-controller:leader"
+	if all := list(t, Rights(Config{LeaderElection: true})); slices.Contains(all, role) || len(all) == 0 {
+		t.Errorf("one: %v", all)
+	}
+	if all := list(t, Rights(Config{LeaderElection: true, Replicas: true})); !slices.Contains(all, role) || !slices.Contains(all, "RoleBinding"+strings.TrimPrefix(role, "Role")) {
+		t.Errorf("several: %v", all)
+	}
+	for account, lease := range map[string]string{Controller: "vsphere-syncer", Attacher: "external-attacher-leader-csi-vsphere-vmware-com", Node: ""} {
+		if got := Lease(account); got != lease {
+			t.Errorf("%s: %q", account, got)
+		}
+	}
+}
+
+// With capacity, the scheduler goes by CSIStorageCapacity objects, which the provisioner may write in its own namespace only.
+func TestCapacity(t *testing.T) {
+	if d := Driver(Config{}); d.Spec.StorageCapacity != nil {
+		t.Errorf("without: %v", *d.Spec.StorageCapacity)
+	}
+	if d := Driver(Config{Capacity: true}); d.Spec.StorageCapacity == nil || !*d.Spec.StorageCapacity {
+		t.Error("the scheduler does not go by the objects")
+	}
+	const role = "Role vmware-system-csi/vsphere-csi:csi-provisioner:capacity"
+	if all := list(t, Rights(Config{})); slices.Contains(all, role) {
+		t.Errorf("without: %v", all)
+	}
+	if all := list(t, Rights(Config{Capacity: true})); !slices.Contains(all, role) || !slices.Contains(all, "RoleBinding"+strings.TrimPrefix(role, "Role")) {
+		t.Errorf("%v", all)
+	}
+}

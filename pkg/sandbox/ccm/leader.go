@@ -1,18 +1,12 @@
 package ccm
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/leader"
 )
 
 // watchLeader watches the Lease by which replicas elect a leader, once. The caller holds changing.
@@ -21,64 +15,27 @@ func (p *Processes) watchLeader() {
 		return
 	}
 	p.leaderSeen = true
+	lease := leader.Lease{
+		Client: p.Cluster().Client(), Namespace: p.Place.Namespace, Name: leaseName, Log: p.Log, Causes: p.Causes, Event: "ccm.leader-changed",
+		Find: p.findLeader, Changed: p.leaderChanged,
+	}
 	p.Background.Run(leaderGroup, func(ctx context.Context) {
-		holders := make(chan string, 1)
-		factory := cloudconfig.Informers(p.Cluster().Client(), p.Place.Namespace, leaseName)
-		err := storage.Follow(factory.Coordination().V1().Leases().Informer(), func(_, lease *coordinationv1.Lease, gone bool) {
-			if gone || lease.Spec.HolderIdentity == nil {
-				return
-			}
-			select { // only the newest holder counts
-			case <-holders:
-			default:
-			}
-			holders <- *lease.Spec.HolderIdentity
-		})
-		if err != nil {
+		if err := lease.Follow(ctx); err != nil {
 			p.failed(err)
-			return
-		}
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-		last, leader := "", ""
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case holder := <-holders:
-				if holder != last && holder != "" {
-					last, leader = holder, p.leaderChanged(ctx, holder, leader)
-				}
-			}
 		}
 	})
 }
 
-// leaderChanged logs a new holder of the Lease and returns its replica, "" for any other process.
-func (p *Processes) leaderChanged(ctx context.Context, holder, old string) string {
-	leader := p.findLeader(ctx, holder)
+// leaderChanged notes which replica leads.
+func (p *Processes) leaderChanged(replica string) {
 	p.update(func() {
 		for _, r := range p.list {
-			r.leads = r.name == leader
+			r.leads = r.name == replica
 		}
 	})
 	for _, r := range p.all() {
 		p.Components.Changed(r.name)
 	}
-	cause := p.Causes.Newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
-		return old != "" && e.Object.Name == old
-	})
-	name := leader
-	name = cmp.Or(name, holder) // another process, or a replica that has ended
-	e := event.Event{
-		Plane: event.PlaneKubernetes, Kind: "ccm.leader-changed", Cause: cause,
-		Object: event.Object{Kind: "Component", Name: name}, Message: name + " leads",
-	}
-	if old != "" {
-		e.Message += fmt.Sprintf("; before it was %s", old)
-	}
-	p.Log.Append(e)
-	return leader
 }
 
 // findLeader returns the replica that chose the name in the Lease. A replica logs that name when it becomes the leader. No metric

@@ -3,7 +3,6 @@ package ccm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -215,12 +214,12 @@ func (p *Processes) electing(args []string, o Options, elect bool) []string {
 	if !elect { // one process, which the sandbox starts again: it needs no Lease
 		return append(append(args, "--leader-elect=false"), o.Args...)
 	}
-	lease := p.Speed.Of(pace.CCMLease)
+	lease, renew, retry := p.Speed.Lease()
 	args = append(args,
 		"--leader-elect=true",
 		"--leader-elect-lease-duration="+lease.String(),
-		"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
-		"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
+		"--leader-elect-renew-deadline="+renew.String(),
+		"--leader-elect-retry-period="+retry.String())
 	if o.Installed == nil { // otherwise it is where the release has it
 		args = append(args, "--leader-elect-resource-namespace="+p.Place.Namespace)
 	}
@@ -242,14 +241,6 @@ func (p *Processes) spec(r *replica, o Options, elect bool) child.Spec {
 	return spec
 }
 
-// replicaName returns the name of the replica with an index from 0.
-func replicaName(n int) string {
-	if n == 0 {
-		return Component
-	}
-	return fmt.Sprintf("%s-%d", Component, n+1)
-}
-
 // freePort returns a port without a listener. A replica that finds the port taken gets another one.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -264,7 +255,7 @@ func freePort() (string, error) {
 func (p *Processes) launch(o Options, elect bool, cause uint64) error {
 	p.update(func() { p.running, p.elect, p.list = o, elect, nil })
 	for n := range o.Replicas {
-		if err := p.launchReplica(replicaName(n), cause); err != nil {
+		if err := p.launchReplica(components.Replica(Component, n), cause); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // rollbackTime bounds the start of the old program after a failed swap.
@@ -194,7 +195,7 @@ func (p *Processes) Scale(ctx context.Context, n int) error {
 	}
 	p.update(func() { p.running = o })
 	for i := len(list); i < n; i++ {
-		if err := p.launchReplica(replicaName(i), seq); err != nil {
+		if err := p.launchReplica(components.Replica(Component, i), seq); err != nil {
 			return err
 		}
 	}

@@ -36,23 +36,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// processes lists all processes that there may be, in the order of their start. They wait for each other. The syncer is the
-// first one: upstream's makes the kinds of objects that its driver needs.
+// processes lists all processes of one controller that there may be, in the order of their start. They wait for each other. The
+// syncer is the first one: upstream's makes the kinds of objects that its driver needs.
 func processes() []process {
 	return []process{
-		{name: syncer, account: objects.Controller, part: partSyncer},
-		{name: controller, account: objects.Controller, part: partController},
-		{name: "csi-provisioner", account: objects.Provisioner},
-		{name: "csi-attacher", account: objects.Attacher},
-		{name: "csi-resizer", account: objects.Resizer},
-		{name: "csi-snapshotter", account: objects.Snapshotter},
-		{name: "snapshot-controller", account: objects.SnapshotController},
+		{program: syncer, account: objects.Controller, part: partSyncer},
+		{program: controller, account: objects.Controller, part: partController},
+		{program: "csi-provisioner", account: objects.Provisioner},
+		{program: "csi-attacher", account: objects.Attacher},
+		{program: "csi-resizer", account: objects.Resizer},
+		{program: "csi-snapshotter", account: objects.Snapshotter},
+		{program: "snapshot-controller", account: objects.SnapshotController},
 	}
 }
 
 const (
 	// controller is the component of the driver, and its command in this binary.
-	controller = "csi-controller"
+	controller = Command
 	// syncer is the component of a syncer that is a separate program.
 	syncer = "csi-syncer"
 )
@@ -110,13 +110,15 @@ type Driver struct {
 	changing  sync.Mutex                   // held while processes are started, replaced or stopped
 	granted   []*unstructured.Unstructured // guarded by changing, as projected: the accounts with tokens
 	projected map[string]bool
+	followed  bool // the Leases are watched; guarded by changing
 
 	mu       sync.Mutex
 	running  Options
 	children map[string]*child.Child
-	state    state
-	failed   string        // what became of the newest build of a watched program, "" if it runs
-	changed  chan struct{} // closed and replaced when the state changes
+	states   []state         // of each controller
+	leads    map[string]bool // the components that hold their Lease
+	failed   string          // what became of the newest build of a watched program, "" if it runs
+	changed  chan struct{}   // closed and replaced when the state changes
 	stopped  bool
 	nodes    map[string]bool // those that take volumes
 	waits    string          // what the start of the processes waits for
@@ -135,19 +137,20 @@ func (d *Driver) dir(elem ...string) string {
 	return d.Dir.Path(append([]string{"csi"}, elem...)...)
 }
 
-// socket returns the path at which the driver's controller listens.
-func (d *Driver) socket() (string, error) {
-	dir, err := d.Dir.ShortPath("/csi.sock", "csi")
-	return dir + "/csi.sock", err
+// socket returns the path at which a controller listens.
+func (d *Driver) socket(replica int) (string, error) {
+	const name = "/csi.sock"
+	dir, err := d.Dir.ShortPath(name+"-9", "csi")
+	return dir + components.Replica(name, replica), err
 }
 
 // Start makes the account that Nodes share, which is all that they need to start, and continues in the background: see
 // [Driver.Await].
 func (d *Driver) Start(ctx context.Context) error {
 	d.changing.Lock()
-	d.projected = nil // it may have been stopped for a restore
+	d.projected, d.followed = nil, false // it may have been stopped for a restore
 	d.changing.Unlock()
-	d.update(func() { d.stopped, d.state = false, state{} })
+	d.update(func() { d.stopped, d.states = false, nil })
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return err
 	}
@@ -185,6 +188,7 @@ const (
 	bootGroup   = "csi boot"
 	healthGroup = "csi health"
 	buildGroup  = "csi watch"
+	leaderGroup = "csi leaders"
 	tokenGroup  = "csi tokens"
 )
 
@@ -216,17 +220,21 @@ func (d *Driver) launch(ctx context.Context, o Options, cause uint64) error {
 	if err != nil {
 		return err
 	}
-	socket, err := d.socket()
-	if err != nil {
-		return err
-	}
 	if err := d.writeConfig(o, clusterID); err != nil {
 		return err
 	}
 	d.update(func() {
-		d.running, d.children, d.state = o, map[string]*child.Child{}, state{started: time.Now(), reason: "starting"}
+		d.running, d.children, d.leads = o, map[string]*child.Child{}, map[string]bool{}
+		d.states = slices.Repeat([]state{{started: time.Now(), reason: "starting"}}, max(o.Replicas, 1))
 	})
+	if o.elects() {
+		d.followLeases()
+	}
 	for _, p := range o.processes() {
+		socket, err := d.socket(p.replica)
+		if err != nil {
+			return err
+		}
 		if err := d.start(p, d.spec(p, o, socket, clusterID), cause); err != nil {
 			return err
 		}
@@ -246,7 +254,7 @@ func (d *Driver) start(p process, spec child.Spec, cause uint64) error {
 		return errStopping
 	}
 	if p.part == partController {
-		d.state.logFrom = from
+		d.states[p.replica].logFrom = from
 	}
 	first := true
 	d.children[p.name] = child.Start(spec, func(ch child.Change) {
@@ -255,9 +263,7 @@ func (d *Driver) start(p process, spec child.Spec, cause uint64) error {
 			because, first = cause, false
 		}
 		d.Components.Note(ch, event.Object{Kind: "Component", Name: p.name}, because)
-		if p.part != "" {
-			d.childChanged(p, ch)
-		}
+		d.childChanged(p, ch)
 	})
 	return nil
 }
@@ -315,7 +321,10 @@ func (d *Driver) Account(name string) accounts.Account {
 
 // Stop ends the processes, the sidecars first.
 func (d *Driver) Stop(ctx context.Context) error {
-	errs := []error{d.Background.End(ctx, buildGroup), d.Background.End(ctx, bootGroup), d.Background.End(ctx, healthGroup), d.Background.End(ctx, tokenGroup)}
+	var errs []error
+	for _, group := range []string{buildGroup, bootGroup, healthGroup, leaderGroup, tokenGroup} {
+		errs = append(errs, d.Background.End(ctx, group))
+	}
 	d.update(func() { d.stopped = true })
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -326,7 +335,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 func (d *Driver) end(ctx context.Context) error {
 	d.mu.Lock()
 	var sidecars, programs []*child.Child
-	for _, p := range processes() {
+	for _, p := range d.running.processes() {
 		if p.part == "" {
 			sidecars = append(sidecars, d.children[p.name])
 		} else {
@@ -339,9 +348,10 @@ func (d *Driver) end(ctx context.Context) error {
 
 // AccountOf returns the ServiceAccount of a component, "" when it is none of the driver's.
 func (d *Driver) AccountOf(component string) string {
-	all := processes()
+	o := d.Running()
+	all := o.processes()
 	if i := slices.IndexFunc(all, func(p process) bool { return p.name == component }); i >= 0 {
-		return d.Running().accountOf(all[i])
+		return o.accountOf(all[i])
 	}
 	return ""
 }

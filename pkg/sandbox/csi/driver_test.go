@@ -82,8 +82,8 @@ func TestSpecOfProgram(t *testing.T) {
 	if slices.Contains(names, syncer) {
 		t.Errorf("%q", names)
 	}
-	at := slices.IndexFunc(processes(), func(p process) bool { return p.part == partController })
-	controllerProcess := processes()[at]
+	at := slices.IndexFunc(own.processes(), func(p process) bool { return p.part == partController })
+	controllerProcess := own.processes()[at]
 	spec := d.spec(controllerProcess, own, "/run/csi.sock", "cluster")
 	line := strings.Join(spec.Args, " ")
 	if spec.Path != "/bin/mine" || spec.Args[0] != "--mode=controller" || !strings.Contains(line, "--config=/cloud/vsphere.conf") || !strings.HasSuffix(line, "--v=9") || !slices.Contains(spec.Env, "A=1") {

@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // probeTime bounds the questions that a driver is asked about its health.
@@ -29,7 +30,7 @@ const healthy = "healthy"
 // errStopping is returned while the sandbox stops.
 var errStopping = errors.New("the sandbox is stopping")
 
-// state is how the driver is. [Driver.mu] guards it.
+// state is how a controller is. [Driver.mu] guards it.
 type state struct {
 	started time.Time
 	logFrom int64 // where its log begins in the file: earlier processes have written the part before
@@ -64,16 +65,25 @@ func (d *Driver) logSize(component string) int64 {
 // childChanged updates the state when a program of the driver starts or ends.
 func (d *Driver) childChanged(p process, ch child.Change) {
 	d.update(func() {
+		if p.replica >= len(d.states) {
+			return // the driver is being stopped for a restore
+		}
+		s := &d.states[p.replica]
 		switch ch.State {
 		case child.Exited:
-			d.state.exits++
-			d.state.exit = child.ExitText(ch, d.Dir.Log(p.name))
+			d.leads[p.name] = false
+			if p.part == "" {
+				return
+			}
+			s.exits++
+			s.exit = child.ExitText(ch, d.Dir.Log(p.name))
 			if p.part == partController {
-				d.state.healthy, d.state.reason = false, "exited"
+				s.healthy, s.reason = false, "exited"
 			}
 		case child.Stopped, child.Restarting:
-			if p.part == partController && d.state.healthy {
-				d.state.healthy, d.state.reason = false, "being started again"
+			d.leads[p.name] = false
+			if p.part == partController && s.healthy {
+				s.healthy, s.reason = false, "being started again"
 			}
 		case child.Started, child.Starting:
 		}
@@ -100,24 +110,27 @@ func (d *Driver) watchHealth(ctx context.Context) {
 		case <-tick.C:
 		}
 		d.mu.Lock()
-		is, running := d.state, d.children[controller]
+		states := slices.Clone(d.states)
 		d.mu.Unlock()
-		if running == nil || running.PID() == 0 || running.Ending() {
-			continue
-		}
-		if !is.healthy || n%50 == 0 {
-			d.probe(ctx, running)
-		}
-		if late := !is.healthy && time.Since(is.started) > d.startTime(); d.Unhealthy != nil && (late || is.final) {
-			d.Unhealthy(d.neverHealthy())
+		for replica, is := range states {
+			running := d.Find(components.Replica(controller, replica))
+			if running == nil || running.PID() == 0 || running.Ending() {
+				continue
+			}
+			if !is.healthy || n%50 == 0 {
+				d.probe(ctx, replica, running)
+			}
+			if late := !is.healthy && time.Since(is.started) > d.startTime(); d.Unhealthy != nil && (late || is.final) {
+				d.Unhealthy(d.neverHealthy(replica))
+			}
 		}
 	}
 }
 
 // probe updates the health of the driver, unless the process that answered has ended.
-func (d *Driver) probe(ctx context.Context, running *child.Child) {
-	pid := running.PID()
-	version, final, err := d.ask(ctx)
+func (d *Driver) probe(ctx context.Context, replica int, running *child.Child) {
+	pid, name := running.PID(), components.Replica(controller, replica)
+	version, final, err := d.ask(ctx, replica)
 	if ctx.Err() != nil {
 		return
 	}
@@ -127,29 +140,30 @@ func (d *Driver) probe(ctx context.Context, running *child.Child) {
 		reason = err.Error()
 	}
 	d.update(func() {
-		if current = d.children[controller] == running && running.PID() == pid && !running.Ending(); !current {
+		if current = d.children[name] == running && running.PID() == pid && !running.Ending(); !current {
 			return
 		}
-		was, d.state.healthy, d.state.reason, d.state.final = d.state.healthy, err == nil, reason, final
-		d.state.version = version
+		s := &d.states[replica]
+		was, s.healthy, s.reason, s.final = s.healthy, err == nil, reason, final
+		s.version = version
 	})
 	if !current {
 		return
 	}
-	e := event.Event{Plane: event.PlaneSandbox, Kind: "csi.healthy", Object: event.Object{Kind: "Component", Name: controller}, Message: controller + ": healthy"}
+	e := event.Event{Plane: event.PlaneSandbox, Kind: "csi.healthy", Object: event.Object{Kind: "Component", Name: name}, Message: name + ": healthy"}
 	switch {
 	case err == nil && !was:
 		d.Log.Append(e)
 	case err != nil && was:
-		e.Level, e.Kind, e.Message = event.Warning, "csi.unhealthy", controller+": "+reason
+		e.Level, e.Kind, e.Message = event.Warning, "csi.unhealthy", name+": "+reason
 		d.Log.Append(e)
 	}
-	d.Components.Changed(controller)
+	d.Components.Changed(name)
 }
 
 // ask asks the driver what it is and whether it is ready. An error is final if the program is another one than is wanted.
-func (d *Driver) ask(ctx context.Context) (version string, final bool, err error) {
-	socket, err := d.socket()
+func (d *Driver) ask(ctx context.Context, replica int) (version string, final bool, err error) {
+	socket, err := d.socket(replica)
 	if err != nil {
 		return "", false, err
 	}
@@ -200,13 +214,14 @@ func ask(ctx context.Context, socket string) (version string, final bool, err er
 	return version, false, nil
 }
 
-// wait returns when the driver is healthy, or an error that explains why it is not.
+// wait returns when all controllers are healthy, or an error that explains why one is not.
 func (d *Driver) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.startTime())
 	defer cancel()
 	for {
 		d.mu.Lock()
-		is, stopped := d.state, d.stopped
+		replica := max(0, slices.IndexFunc(d.states, func(s state) bool { return !s.healthy }))
+		is, stopped := d.states[replica], d.stopped
 		if d.changed == nil {
 			d.changed = make(chan struct{})
 		}
@@ -218,7 +233,7 @@ func (d *Driver) wait(ctx context.Context) error {
 		case is.exits >= 2: // one exit may be an accident
 			return errors.New(is.exit)
 		case is.final:
-			return errors.New(controller + ": " + is.reason)
+			return errors.New(components.Replica(controller, replica) + ": " + is.reason)
 		case is.healthy:
 			return nil
 		}
@@ -226,23 +241,23 @@ func (d *Driver) wait(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return errors.New(d.neverHealthy())
+				return errors.New(d.neverHealthy(replica))
 			}
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// neverHealthy describes a driver that does not become healthy, with the end of its log.
-func (d *Driver) neverHealthy() string {
+// neverHealthy describes a controller that does not become healthy, with the end of its log.
+func (d *Driver) neverHealthy(replica int) string {
 	d.mu.Lock()
-	is := d.state
+	is, name := d.states[replica], components.Replica(controller, replica)
 	d.mu.Unlock()
 	if is.final {
-		return controller + ": " + is.reason
+		return name + ": " + is.reason
 	}
-	text := fmt.Sprintf("%s: not healthy %s after its start: %s", controller, time.Since(is.started).Round(time.Second), is.reason)
-	if words := child.LastWords(child.LogTail(d.Dir.Log(controller), is.logFrom)); words != "" {
+	text := fmt.Sprintf("%s: not healthy %s after its start: %s", name, time.Since(is.started).Round(time.Second), is.reason)
+	if words := child.LastWords(child.LogTail(d.Dir.Log(name), is.logFrom)); words != "" {
 		return text + "; its last words: " + words
 	}
 	return text + "; it has logged nothing"
@@ -256,19 +271,23 @@ func (d *Driver) Describe(rows []api.Component) {
 		return
 	}
 	for i := range rows {
-		switch row := &rows[i]; row.Name {
-		case controller:
-			p := d.running.Program
-			row.Source, row.Version, row.Digest, row.FailedBuild = p.Source, p.Version, p.Digest, d.failed
-			if row.Version == "" {
-				row.Version = d.state.version
+		row := &rows[i]
+		row.Leader = row.Leader || d.leads[row.Name]
+		for replica, is := range d.states {
+			switch row.Name {
+			case components.Replica(controller, replica):
+				p := d.running.Program
+				row.Source, row.Version, row.Digest, row.FailedBuild = p.Source, p.Version, p.Digest, d.failed
+				if row.Version == "" {
+					row.Version = is.version
+				}
+				if row.Health = healthy; !is.healthy {
+					row.Health = is.reason
+				}
+			case components.Replica(syncer, replica):
+				p := d.running.Syncer
+				row.Source, row.Version, row.Digest = p.Source, p.Version, p.Digest
 			}
-			if row.Health = healthy; !d.state.healthy {
-				row.Health = d.state.reason
-			}
-		case syncer:
-			p := d.running.Syncer
-			row.Source, row.Version, row.Digest = p.Source, p.Version, p.Digest
 		}
 	}
 }

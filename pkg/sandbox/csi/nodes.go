@@ -75,7 +75,7 @@ const lookTimeout = 5 * time.Second
 // blocker returns why a Node does not take volumes, "" when that is unknown: a part of the driver that does not run, the
 // Node's kubelet, or the topology that the Node's CSI service needs before it registers.
 func (d *Driver) blocker(ctx context.Context, name string) string {
-	kubelet, driver := d.Kubelet(name), processes()
+	kubelet, driver := d.Kubelet(name), d.Running().processes()
 	for _, c := range d.Components.All() {
 		part := slices.ContainsFunc(driver, func(p process) bool { return p.name == c.Name })
 		if (part || c.Name == kubelet) && c.State != "running" {

@@ -1,10 +1,10 @@
 package csi
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/program"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // Options choose the driver of a sandbox whose driver runs as processes. The zero value is the built-in driver.
@@ -22,7 +22,16 @@ type Options struct {
 	Manifest []byte
 	// Watch is a file. Each new build of it replaces the program. "" watches no file.
 	Watch string
+	// Replicas is the number of controllers, each with its sidecars; 0 is one. Of several, each kind of process elects a leader. Only
+	// drivers of this project can have several: the ports of upstream's are fixed.
+	Replicas int
 }
+
+// OnePerMachine is why a driver of another project has one controller.
+const OnePerMachine = "only a driver of this project can have several controllers on one machine; the ports of upstream's are fixed"
+
+// MaxReplicas bounds the number of controllers.
+const MaxReplicas = 5
 
 // WithDefaults returns the options with the built-in program where nothing else is set.
 func (o Options) WithDefaults() Options {
@@ -32,6 +41,7 @@ func (o Options) WithDefaults() Options {
 	if o.Program.Own {
 		o.Syncer = program.Program{}
 	}
+	o.Replicas = max(o.Replicas, 1)
 	return o
 }
 
@@ -57,8 +67,12 @@ func named(a, b Options) (string, string) {
 
 // process is a process of a CSI driver's controller.
 type process struct {
-	// name is the name of the component, of its log and, for a sidecar, of the program's subcommand.
+	// name is the name of the component and of its log.
 	name string
+	// program is the name of the first replica and, for a sidecar, of the program's subcommand.
+	program string
+	// replica is the controller to which it belongs, from 0.
+	replica int
 	// account is its ServiceAccount, in objects.DefaultNamespace.
 	account string
 	// part is "" for a sidecar.
@@ -73,7 +87,20 @@ const (
 	partSyncer     part = "syncer"
 )
 
-// processes lists those of a driver with these options, in the order of their start.
+// processes lists those of a driver with these options, in the order of their start, controller by controller.
 func (o Options) processes() []process {
-	return slices.DeleteFunc(processes(), func(p process) bool { return p.part == partSyncer && o.Syncer.Path == "" })
+	var all []process
+	for replica := range max(o.Replicas, 1) {
+		for _, p := range processes() {
+			if p.part == partSyncer && o.Syncer.Path == "" {
+				continue
+			}
+			p.name, p.replica = components.Replica(p.program, replica), replica
+			all = append(all, p)
+		}
+	}
+	return all
 }
+
+// elects reports whether processes elect leaders: one process, which the sandbox starts again, needs no Lease.
+func (o Options) elects() bool { return o.Replicas > 1 }

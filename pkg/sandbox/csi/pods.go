@@ -92,8 +92,8 @@ func (d *Driver) AwaitPods(ctx context.Context) error {
 	return d.awaitNodes(ctx)
 }
 
-// Await waits until the driver's processes have been started and every Node whose kubelet runs takes volumes, which also
-// shows that the driver's controller works.
+// Await waits until the driver's processes have been started, every Node whose kubelet runs takes volumes, which also shows that the
+// driver's controller works, and the scheduler knows the space of their zones.
 func (d *Driver) Await(ctx context.Context) error {
 	if err := d.awaitStart(ctx); err != nil {
 		return err
@@ -103,7 +103,10 @@ func (d *Driver) Await(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.awaitNodes(ctx)
+	if err := d.awaitNodes(ctx); err != nil {
+		return err
+	}
+	return d.awaitCapacities(ctx)
 }
 
 func (d *Driver) awaitNodes(ctx context.Context) error {

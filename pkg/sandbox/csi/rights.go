@@ -44,6 +44,15 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	config := d.Config()
+	config.Capacity = d.capacities(o)
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(objects.Driver(config))
+	if err != nil {
+		return err
+	}
+	if err := createAny(ctx, client, &unstructured.Unstructured{Object: raw}); err != nil {
+		return fmt.Errorf("CSIDriver: %w", err)
+	}
 	var wanted []*unstructured.Unstructured
 	if o.foreign() {
 		made, err := o.rights()

@@ -25,7 +25,9 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	case p.part == "":
 		spec = d.Components.Spec(spec) // whose command is this binary's
 		spec.Path = d.Sidecars
-		spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.name, socket, o.foreign())...)
+		spec.Args = append([]string{p.program, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, d.flags(p.program, socket, o.foreign())...)
+		spec.Args = append(spec.Args, d.electing(p, o)...)
+		spec.Env = append(spec.Env, "NAMESPACE="+objects.DefaultNamespace) // of CSIStorageCapacity objects
 		return spec
 	case o.Program.Own:
 		spec.Path = o.Program.Path
@@ -40,7 +42,7 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 			"--cluster-id="+clusterID,
 			"--full-sync-period="+d.Speed.Of(pace.CSIFullSync).String(),
 		)
-		spec.Args = append(spec.Args, d.Args...)
+		spec.Args = append(append(spec.Args, d.electing(p, o)...), d.Args...)
 	default:
 		spec.Path = o.Program.Path
 		if p.part == partSyncer {
@@ -54,6 +56,19 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	}
 	spec.Env = append(spec.Env, o.Env...)
 	return d.Components.Spec(spec)
+}
+
+// electing returns the flags of the election of a leader.
+func (d *Driver) electing(p process, o Options) []string {
+	if !o.elects() {
+		return nil
+	}
+	lease, renew, retry := d.Speed.Lease()
+	return []string{
+		"--leader-election", "--leader-election-namespace=" + objects.DefaultNamespace, "--leader-election-identity=" + p.name,
+		"--leader-election-lease-duration=" + lease.String(), "--leader-election-renew-deadline=" + renew.String(),
+		"--leader-election-retry-period=" + retry.String(),
+	}
 }
 
 // upstreamEnv returns the environment of upstream's manifests, for a process of this host. Full syncs are a minute apart at least.
@@ -90,7 +105,7 @@ func (d *Driver) writeConfig(o Options, clusterID string) error {
 }
 
 // flags returns the flags of a sidecar: those of vsphere-csi-driver's manifests, with topology on and periods at the speed of
-// the sandbox. There is one process of each, so that leader election is off. Upstream's driver refuses the names of PersistentVolume and
+// the sandbox. Upstream's driver refuses the names of PersistentVolume and
 // claim as parameters of a volume, which a foreign driver therefore does not get.
 func (d *Driver) flags(name, socket string, foreign bool) []string {
 	of := func(p pace.Period) string { return d.Speed.Of(p).String() }
@@ -104,6 +119,9 @@ func (d *Driver) flags(name, socket string, foreign bool) []string {
 		flags = append(flags, fmt.Sprintf("--extra-create-metadata=%t", !foreign), "--default-fstype=ext4")
 		if d.Topology.Zoned() { // without zones it would make no volume for a node
 			flags = append(flags, "--feature-gates=Topology=true", "--strict-topology=true")
+			if !foreign {
+				flags = append(flags, "--enable-capacity", "--capacity-poll-interval="+of(pace.CSIReconcile))
+			}
 		} else {
 			flags = append(flags, "--feature-gates=Topology=false")
 		}

@@ -105,6 +105,10 @@ func (d *Driver) exchange(ctx context.Context, next Options, cause uint64) (api.
 		return api.Done{}, err
 	}
 	old := d.Running()
+	next.Replicas = old.Replicas
+	if next.foreign() && next.elects() {
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("%s cannot take the place of %d controllers: %s", next.Name(), next.Replicas, OnePerMachine), Try: "vsphere-sandbox up --csi " + next.Program.Source + " --csi-replicas 1"}
+	}
 	name, before := named(next, old)
 	seq := d.event(event.Info, "csi.swap", cause, name+" takes the place of "+before)
 	begin := time.Now()
@@ -135,7 +139,7 @@ func (d *Driver) replace(ctx context.Context, o Options, cause uint64) error {
 	if err := d.end(ctx); err != nil { // a process had to be killed, which its event reports
 		d.Logger.Error("CSI driver", "err", err)
 	}
-	for _, p := range processes() {
+	for _, p := range d.Running().processes() {
 		if p.part != "" {
 			d.Components.Forget(p.name) // with its restarts
 		}

@@ -36,6 +36,9 @@ const (
 // phasePrefix begins the names of the scenarios whose calls are counted.
 const phasePrefix = "calls-"
 
+// onePerMachine is why the leader of some drivers is not killed.
+const onePerMachine = "several controllers of another project's driver cannot run on one machine"
+
 const steadyText = "a minute in which nothing happens"
 
 // manager is the kind of cloud controller managers. v1.36.0 logs on its way out "restarting pod because received event [no events]";
@@ -60,7 +63,7 @@ func manager() *kind {
 func driver() *kind {
 	return &kind{
 		noun: "CSI driver", short: "CSI driver", components: []string{"csi-controller", "csi-syncer"}, agent: "csi",
-		upgrade: "driver-upgrade",
+		upgrade: "driver-upgrade", leader: "driver-leader-lost",
 		phases: []Phase{
 			{Name: phaseStart, Text: "start, until every node takes volumes"},
 			{Name: phaseSteady, Text: steadyText},

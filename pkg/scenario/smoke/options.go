@@ -217,7 +217,7 @@ func Checks(suite []*scenario.Scenario) []string {
 
 // DriverChecks is [Checks] for a CSI driver.
 func DriverChecks(suite []*scenario.Scenario) []string {
-	return slices.Concat([]string{versionCheck, driver().upgrade}, driver().counted(), Names(driver().suite(suite)), []string{sanityCheck, exitCheck})
+	return slices.Concat([]string{versionCheck, driver().upgrade}, driver().counted(), Names(driver().suite(suite)), []string{driver().leader, sanityCheck, exitCheck})
 }
 
 // Names returns the names of scenarios for tables: with their theme.

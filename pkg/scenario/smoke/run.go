@@ -105,10 +105,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	suite := r.kind.suite(o.Suite)
 	upgrade = Pick(o.Only, upgrade)
-	var podded []*scenario.Scenario // what needs a process
-	if o.Pods {
-		podded = slices.Concat(upgrade, Pick(o.Only, leader))
+	var apart []*scenario.Scenario // what this program cannot do, and why
+	why := ""
+	switch {
+	case o.Pods:
+		apart, why = slices.Concat(upgrade, Pick(o.Only, leader)), "on this cluster the program runs as pods"
 		upgrade, leader = nil, nil
+	case o.Program.Driver && !(o.Program.Own && (o.Baseline == nil || o.Baseline.Own)):
+		apart, why = Pick(o.Only, leader), onePerMachine
+		leader = nil
 	}
 	same := slices.Concat(Pick(o.Only, phases), Pick(o.Only, suite), Pick(o.Only, leader))
 
@@ -116,7 +121,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Installed != nil {
 		each += 1 + r.one(rightsCheck)
 	}
-	r.of = each + len(upgrade) + len(podded)
+	r.of = each + len(upgrade) + len(apart)
 	release, before := &side{program: o.Program}, &side{baseline: true}
 	if o.Baseline != nil {
 		r.of += each
@@ -127,8 +132,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		before.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil, upgrade[0].Must)
 	}
 	r.check(ctx, release, same)
-	for _, one := range podded {
-		release.add(r.skipped(one, "on this cluster the program runs as pods"), nil, false)
+	for _, one := range apart {
+		release.add(r.skipped(one, why), nil, false)
 	}
 	r.judge(release, before)
 	r.report.Suite.Took = time.Since(r.report.Suite.Began)

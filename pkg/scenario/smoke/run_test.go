@@ -194,14 +194,22 @@ func TestDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"version ✓ passed", "driver-upgrade ✗ errored", "good ✗ errored", "calls-volume ✗ errored", "calls-volume-outage ✗ errored", "sanity ✗ errored",
-		"clean-exit ✗ errored",
+		"version ✓ passed", "driver-upgrade ✗ errored", "good ✗ errored", "calls-volume ✗ errored", "calls-volume-outage ✗ errored",
+		"sanity ✗ errored", "clean-exit ✗ errored", "driver-leader-lost – skipped",
 	}, "\n")
 	if diff := gocmp.Diff(want, verdicts(r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if s := r.Suite.Scenarios[7]; s.Message != onePerMachine {
+		t.Errorf("leader: %s", s.Message)
+	}
 	if s := r.Suite.Scenarios[5]; s.Message != "no room for sanity with CSI builtin" {
 		t.Errorf("sanity: %s", s.Message)
+	}
+	own := o
+	own.Program.Own = true
+	if all, err := Run(t.Context(), own); err != nil || !strings.Contains(verdicts(all), "driver-leader-lost ✗ errored") {
+		t.Errorf("%v:\n%s", err, verdicts(all))
 	}
 	var b bytes.Buffer
 	if err := Table(&b, r); err != nil || !strings.Contains(b.String(), "\nCSI driver ./mine · baseline builtin") {

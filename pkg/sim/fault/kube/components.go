@@ -161,7 +161,8 @@ func csiComponents() []string {
 // driver returns the component that is the target.
 func driver(c *fault.Call) (one, error) {
 	name := c.Target.Name
-	if !slices.Contains(csiComponents(), name) {
+	first := strings.TrimSuffix(strings.TrimRight(name, "0123456789"), "-") // of replicas csi-attacher, csi-attacher-2, ...
+	if !slices.Contains(csiComponents(), first) {
 		return one{}, fault.Refuse("component %q: is no process of the CSI driver, which are %s", name, strings.Join(csiComponents(), ", "))
 	}
 	return one{name}, nil

@@ -1,4 +1,7 @@
-package main
+// Package election elects a leader among the replicas of a process: of the driver's controller, and of each sidecar.
+//
+// Floor 1.
+package election
 
 import (
 	"bytes"
@@ -13,39 +16,47 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// election are the options of leader election.
-type election struct {
-	enabled                bool
-	namespace              string
+// Options configure the election, with the flags and defaults of csi-lib-utils.
+type Options struct {
+	Enabled   bool
+	Namespace string
+	// Identity is the name of this process in the Lease, to which a random part is added. "" is the host's name alone.
+	Identity               string
 	duration, renew, retry time.Duration
 }
 
-func (e *election) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&e.enabled, "leader-election", false, "Work only while holding the Lease.")
-	fs.StringVar(&e.namespace, "leader-election-namespace", "", "Namespace of the Lease; the default is the pod's namespace.")
+// Flags defines the flags.
+func (e *Options) Flags(fs *flag.FlagSet) {
+	fs.BoolVar(&e.Enabled, "leader-election", false, "Work only while holding the Lease.")
+	fs.StringVar(&e.Namespace, "leader-election-namespace", "", "Namespace of the Lease; the default is the pod's namespace.")
+	fs.StringVar(&e.Identity, "leader-election-identity", "", "Name of this process in the Lease, with a random part; the default is the host's name. Processes of one host need different ones.")
 	fs.DurationVar(&e.duration, "leader-election-lease-duration", 15*time.Second, "How long other candidates wait before they acquire an expired Lease.")
 	fs.DurationVar(&e.renew, "leader-election-renew-deadline", 10*time.Second, "How long the holder tries to renew the Lease before it gives up.")
 	fs.DurationVar(&e.retry, "leader-election-retry-period", 5*time.Second, "How long to wait between two tries.")
 }
 
-// healthPath and healthTimeout are those of csi-lib-utils.
-const (
-	healthPath    = "/healthz/leader-election"
-	healthTimeout = 20 * time.Second
-)
+// HealthPath is the path of the health of an election. It is the path of csi-lib-utils, as is the timeout.
+const HealthPath = "/healthz/leader-election"
+
+const healthTimeout = 20 * time.Second
 
 var errNoLeader = errors.New("the Lease is lost: another process may lead now")
 
-// elector returns a function that runs another one while this process leads, or at once without election, until its context ends. It
+// Elector runs a function while this process leads, until ctx ends. Its error is nil then. If the Lease is lost, it returns at once,
+// with the context of the function canceled.
+type Elector func(ctx context.Context, run func(context.Context)) error
+
+// Elector returns the elector of a Lease, with its health in mux unless that is nil. Without election it runs the function at once. It
 // uses a separate client, so that a Lease is renewed however busy the controllers are.
-func (e *election) elector(cfg *rest.Config, lease string, mux *http.ServeMux) (func(context.Context, func(context.Context)) error, error) {
-	if !e.enabled {
+func (e *Options) Elector(cfg *rest.Config, lease string, mux *http.ServeMux) (Elector, error) {
+	if !e.Enabled {
 		return func(ctx context.Context, run func(context.Context)) error {
 			run(ctx)
 			return nil
@@ -55,26 +66,47 @@ func (e *election) elector(cfg *rest.Config, lease string, mux *http.ServeMux) (
 	if err != nil {
 		return nil, err
 	}
-	identity, err := os.Hostname()
+	identity, err := e.identity()
 	if err != nil {
 		return nil, err
 	}
 	health := leaderelection.NewLeaderHealthzAdaptor(healthTimeout)
-	mux.HandleFunc(healthPath, func(w http.ResponseWriter, r *http.Request) {
-		if err := health.Check(r); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
+	if mux != nil {
+		mux.HandleFunc(HealthPath, func(w http.ResponseWriter, r *http.Request) {
+			if err := health.Check(r); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		})
+	}
 	config := leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: e.leaseNamespace(), Name: leaseName(lease)},
 			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: leaseName(identity)},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
 		LeaseDuration: e.duration, RenewDeadline: e.renew, RetryPeriod: e.retry,
 		WatchDog: health, ReleaseOnCancel: true,
 	}
 	return func(ctx context.Context, run func(context.Context)) error { return lead(ctx, config, run) }, nil
+}
+
+// identity returns the name of this process in the Lease. The random part makes a process that is started again another candidate: it
+// must not renew the Lease of the one before.
+func (e *Options) identity() (string, error) {
+	if e.Identity != "" {
+		return e.Identity + separator + string(uuid.NewUUID()), nil
+	}
+	host, err := os.Hostname()
+	return leaseName(host), err
+}
+
+// separator is what the random part of an identity begins with.
+const separator = "_"
+
+// Name returns the name of a process without the random part, from the holder in a Lease.
+func Name(holder string) string {
+	name, _, _ := strings.Cut(holder, separator)
+	return name
 }
 
 // lead runs a function while this process holds the Lease. When ctx ends, it releases the Lease after the function has returned; when
@@ -116,9 +148,9 @@ func lead(ctx context.Context, config leaderelection.LeaderElectionConfig, run f
 }
 
 // leaseNamespace returns the namespace of the Lease, as csi-lib-utils do.
-func (e *election) leaseNamespace() string {
-	if e.namespace != "" {
-		return e.namespace
+func (e *Options) leaseNamespace() string {
+	if e.Namespace != "" {
+		return e.Namespace
 	}
 	if pod := os.Getenv("POD_NAMESPACE"); pod != "" {
 		return pod
