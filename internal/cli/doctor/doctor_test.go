@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -51,8 +52,8 @@ func (f fake) Limits() preflight.Host {
 		},
 		Disk: func(string) (uint64, uint64, error) { return f.disk, math.MaxUint64, nil },
 		Dial: func(context.Context) error { return nil },
-		Listen: func(_ context.Context, addresses []string, _, _ int) error {
-			if f.refused != "" && len(addresses) > 0 && strings.HasPrefix(addresses[0], f.refused+":") {
+		Listen: func(_ context.Context, at loopback.Place, _ int) error {
+			if f.refused != "" && len(at.Addresses) > 0 && strings.HasPrefix(at.Addresses[0], f.refused+":") {
 				return errors.New("cannot assign requested address")
 			}
 			return nil
