@@ -26,6 +26,8 @@ type Options struct {
 	Changed func(verb, path, user string)
 	// OnSession is called with the cookie and the token of each new session: secrets as long as the session is open. Optional.
 	OnSession func(...string)
+	// OnMode is called with every change of the gate's mode, as [gate.Options] has it. Optional.
+	OnMode func(from, to gate.Mode)
 	// Logger receives messages of the gate. Default: discarded.
 	Logger *slog.Logger
 }
@@ -64,6 +66,7 @@ func Start(l net.Listener, o Options) (*Manager, error) {
 			ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: o.CA.Pool(), MinVersion: tls.VersionTLS12,
 		},
 		Logger:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		OnMode:      o.OnMode,
 		Identify:    m.identify,
 		DropSession: m.sessions.end, NSX: true,
 	})
