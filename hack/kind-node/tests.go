@@ -198,7 +198,7 @@ func (t *tests) layOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shell := []string{"usr/bin/busybox", "usr/bin/getent", "usr/bin/bash"}
+	shell := []string{"usr/bin/busybox", "usr/bin/getent", "usr/bin/bash", "usr/bin/dd"} // tests of block devices call GNU's dd, with nocache
 	tools := append(slices.Clone(shell), "usr/bin/dig", "usr/bin/curl", "usr/bin/nc.openbsd", "usr/bin/ip", "usr/bin/ss")
 	for files, programs := range map[string][]string{
 		"busybox": shell, "nonewprivs": shell, "agnhost": tools, "glibc": tools, "nautilus": shell, "kitten": shell, "nginx": append(slices.Clone(shell), "usr/sbin/nginx"),

@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
 			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/carried", "internal/cert", "internal/chart", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
+			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/capability", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -30,7 +30,7 @@ func floors() []floor {
 // tools are packages of floor 0 that every package may import, those that run in production too: each does one small thing,
 // knows neither vSphere nor Kubernetes nor a sandbox, and imports nothing of this module but other tools.
 func tools() []string {
-	return []string{"internal/atomicfile", "internal/backoff", "internal/coded", "internal/glob", "internal/input", "internal/nearest", "internal/notify", "internal/strict", "internal/shorten"}
+	return []string{"internal/atomicfile", "internal/backoff", "internal/capability", "internal/coded", "internal/glob", "internal/input", "internal/nearest", "internal/notify", "internal/strict", "internal/shorten"}
 }
 
 // sideways are the steps between trees of one floor.

@@ -93,16 +93,22 @@ func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (er
 // Read returns a file of a module, by its path in it. Errors are of type [*coded.Error] where the module or the toolchain is the
 // reason; one of a file that the module does not have is an fs.ErrNotExist.
 func (t Toolchain) Read(ctx context.Context, m Module, name string) ([]byte, error) {
-	t = t.withDefaults()
-	if _, err := exec.LookPath(t.Go); err != nil {
-		return nil, coded.New(GoMissing, "", nil, "there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)
-	}
-	t.Progress("go mod download %s", m)
-	source, err := t.download(ctx, m)
+	source, err := t.Dir(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	return fs.ReadFile(os.DirFS(source), name)
+}
+
+// Dir returns the folder of the module cache that a module is in; it is downloaded if it is not there. Errors are as those of
+// Read.
+func (t Toolchain) Dir(ctx context.Context, m Module) (string, error) {
+	t = t.withDefaults()
+	if _, err := exec.LookPath(t.Go); err != nil {
+		return "", coded.New(GoMissing, "", nil, "there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)
+	}
+	t.Progress("go mod download %s", m)
+	return t.download(ctx, m)
 }
 
 // BuildFolder makes a program of a module that is in a folder, with its go.mod as it is and these flags of go build. The

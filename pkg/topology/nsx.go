@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// NSX is an NSX Manager beside the vCenters, for load balancers and routes. Nil: there is none.
+// NSX is an NSX Manager beside the vCenters, for load balancers and routes. Nil: the topology has no NSX Manager.
 type NSX struct {
 	// Pools are its IP pools, for the addresses of Services. Default: one named "services".
 	Pools []NSXPool `json:"pools,omitempty"`

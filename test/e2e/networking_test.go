@@ -97,6 +97,9 @@ func loadBalancerAnswers(s *sandbox) {
 		})
 	}
 	await("Service default/shop, port 18080: this connection belongs to pod shop-")
+	if text := s.Run("explain", "service", "shop"); !strings.Contains(text, "it answers at "+address) || !strings.Contains(text, "Pod shop-") {
+		t.Errorf("explain service:\n%s", text)
+	}
 	s.Run("kubectl", "patch", "deployment", "shop", "--type=merge", "-p",
 		`{"spec":{"template":{"metadata":{"annotations":{"sandbox.vsphere/behavior":"{ports: {80: http}}"}}}}}`)
 	await("GET /cart\npod: default/shop-")

@@ -194,7 +194,6 @@ func TestFaults(t *testing.T) {
 		"429":      {gate.Rule{Match: pools, Action: gate.Throttle{Rate: 1e-9, Code: 429}, Skip: 0}, "(code 102)"},
 		"conflict": {gate.Rule{Match: pools, Action: gate.RESTError{Type: "PRECONDITION_FAILED", Message: "changed"}}, "changed (code 604)"},
 		"down":     {gate.Rule{Match: pools, Action: gate.Outage{}}, "creating pool failed for kubernetes:default/web"},
-		"proxy":    {gate.Rule{Match: pools, Action: gate.HTTPStatus{Code: 502}}, "creating pool failed for kubernetes:default/web"},
 		"slow":     {gate.Rule{Action: gate.Latency{Delay: 20 * time.Millisecond}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -305,4 +304,21 @@ func TestClasses(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestProxyError: upstream v1.36.0 panics at an answer without JSON, such as that of a proxy before NSX: nicerVapiErrorData
+// dereferences a message that is not there. This test fails when a later release is mended.
+func TestProxyError(t *testing.T) {
+	r := start(t, 0)
+	lb := r.balancer(nil)
+	if _, err := r.Gate().Add(gate.Rule{Match: gate.Match{Methods: []string{"PUT /policy/*"}}, Action: gate.HTTPStatus{Code: 502}}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "nil pointer dereference") {
+			t.Errorf("upstream ended with %v", p)
+		}
+	}()
+	_, err := lb.EnsureLoadBalancer(t.Context(), cluster, service("web", tcp(80, 30080)), nodes(1))
+	t.Errorf("upstream returned %v", err)
 }

@@ -20,7 +20,7 @@ const nsxTopology = `apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
 metadata: {name: nsx}
 spec:
-  nsx: {pools: [{name: services}, {name: public, ranges: [203.0.113.10-203.0.113.20]}]}
+  nsx: {pools: [{name: services, ranges: [127.1.200.101-127.1.200.120]}, {name: public, ranges: [203.0.113.10-203.0.113.20]}]}
   vcenters:
     - name: vc
       datacenters:

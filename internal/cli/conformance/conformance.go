@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -33,6 +34,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/release"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/conformance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -84,7 +86,8 @@ func NewCmdConformance(d *command.Deps, runF func(context.Context, *options) err
 		Long: `Run Kubernetes' own end-to-end tests on a separate sandbox:
 
   quick        the conformance tests of the API machinery
-  nodes        conformance tests of nodes: their life, taints, scheduling
+  nodes        conformance tests of nodes: their life, taints, scheduling; and
+               the test that destroys the VM of a node
   storage      conformance tests of volumes; with --cluster kind those of a CSI
                driver too (External Storage), of ours or of --csi
   conformance  all conformance tests
@@ -154,7 +157,7 @@ func (o *options) complete() error {
 		}
 		return report.UsageError(try, "--suite %q: want %s", o.suite, strings.Join(conformance.Suites(), ", "))
 	}
-	o.choice = conformance.Choice{Suite: o.suite, Containers: o.ground.Cluster == ground.Kind}
+	o.choice = conformance.Choice{Suite: o.suite, Containers: o.ground.Cluster == ground.Kind, Withheld: capability.Withheld}
 	for flag, into := range map[string]**regexp.Regexp{o.focus: &o.choice.Focus, o.skip: &o.choice.Skip} {
 		if flag == "" {
 			continue
@@ -362,7 +365,7 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		var outcomes []conformance.Outcome
 		outcomes, err = conformance.Run(ctx, plan, conformance.Options{
 			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: kubectl, Driver: driver, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
-			Keep: s.keep, Running: s.begins, Ended: s.ended,
+			Keep: s.keep, Running: s.begins, Ended: s.ended, Destroy: s.destroyer(),
 		})
 		s.report.Outcomes = outcomes
 		err = errors.Join(err, s.keep(outcomes))
@@ -370,6 +373,18 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 	s.Busy("")
 	s.Collect(ctx, s.running.Client, 0)
 	return errors.Join(err, s.running.Stop(err != nil))
+}
+
+// destroyer returns what destroys the VM of a node for the suite that exercises a cloud provider; nil for others, whose tests
+// must not take the sandbox for a cloud.
+func (s *session) destroyer() func(context.Context, string) error {
+	if s.o.suite != conformance.Nodes {
+		return nil
+	}
+	return func(ctx context.Context, node string) error {
+		_, err := s.running.Client.VM(ctx, api.VMRequest{Action: api.Destroy, VM: node})
+		return err
+	}
 }
 
 // begins shows which test runs, and for how long.

@@ -28,9 +28,9 @@ import (
 func NewCmdExplain(d *command.Deps) *cobra.Command {
 	group := command.Group(&cobra.Command{
 		Use:   "explain",
-		Short: "Explain the state of a node, VM or volume, with evidence",
-		Long: `Explain the state of a node, VM or volume: the questions that an operator would
-ask, the answer to each, and the evidence.
+		Short: "Explain the state of a node, VM, volume or Service, with evidence",
+		Long: `Explain the state of a node, VM, volume or Service: the questions that an
+operator would ask, the answer to each, and the evidence.
 
 The evidence is gathered when you run the command: from the vCenters, the API
 server, the cloud-config, the event log and the log of the CCM. What cannot be
@@ -38,13 +38,14 @@ read is marked unknown (?). Deleted objects can be explained while the event
 log has their events.`,
 		Example: `  vsphere-sandbox explain node worker-west-1
   vsphere-sandbox explain vm us/worker-west-1
-  vsphere-sandbox explain volume data-web-0`,
-	}, NewCmdNode(d, nil), NewCmdVM(d, nil), NewCmdVolume(d, nil))
+  vsphere-sandbox explain volume data-web-0
+  vsphere-sandbox explain service web`,
+	}, NewCmdNode(d, nil), NewCmdVM(d, nil), NewCmdVolume(d, nil), NewCmdService(d, nil))
 	unknown := group.Args
 	group.Args = func(cmd *cobra.Command, args []string) error {
 		err := unknown(cmd, args)
 		if e := (*report.Error)(nil); errors.As(err, &e) && strings.HasSuffix(e.Try, "--help") { // no slip, but a name
-			e.Message = fmt.Sprintf("say what %q is: explain node, explain vm or explain volume", args[0])
+			e.Message = fmt.Sprintf("say what %q is: explain node, explain vm, explain volume or explain service", args[0])
 			e.Try = cmd.CommandPath() + " node " + shellescape.Quote(args[0])
 		}
 		return err
@@ -108,7 +109,7 @@ NAME or VCENTER/NAME.`,
 func newCmd(d *command.Deps, kind string, cmd *cobra.Command, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, connect: d.Connect, subject: api.Subject{Kind: kind}}
 	runF = command.Or(runF, run)
-	cmd.Args = command.ExactlyOne(map[string]string{"node": "NODE", "vm": "VM", "volume": "VOLUME"}[kind])
+	cmd.Args = command.ExactlyOne(map[string]string{"node": "NODE", "vm": "VM", "volume": "VOLUME", "service": "SERVICE"}[kind])
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.subject.Name = args[0]
 		return runF(cmd.Context(), o)
@@ -123,7 +124,7 @@ func newCmd(d *command.Deps, kind string, cmd *cobra.Command, runF func(context.
 }
 
 // kinds are what explanations are called as objects.
-var kinds = map[string]string{"node": "NodeExplanation", "vm": "VMExplanation", "volume": "VolumeExplanation"}
+var kinds = map[string]string{"node": "NodeExplanation", "vm": "VMExplanation", "volume": "VolumeExplanation", "service": "ServiceExplanation"}
 
 func run(ctx context.Context, o *options) error {
 	t, err := o.connect(ctx)
@@ -285,6 +286,21 @@ step waits for, what ends the wait, and what happened to it.
 VOLUME is a claim, a PersistentVolume or an ID in CNS.`,
 		Example:           "  vsphere-sandbox explain volume data-web-0",
 		ValidArgsFunction: complete.Once(complete.Volumes(d)),
+	}, runF)
+}
+
+// NewCmdService returns the command; runF, when not nil, runs in its place.
+func NewCmdService(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	return newCmd(d, "service", &cobra.Command{
+		Use:   "service SERVICE",
+		Short: "Explain where a Service answers, or why it has no address",
+		Long: `Explain a Service: where clients outside the cluster reach it, why it has no
+address or a port does not answer, and which pods answer.
+
+SERVICE is NAME, if one namespace has it, or NAMESPACE/NAME.`,
+		Example: `  vsphere-sandbox explain service web
+  vsphere-sandbox explain service shop/web -o json`,
+		ValidArgsFunction: complete.None,
 	}, runF)
 }
 

@@ -41,6 +41,12 @@ func world() clitest.World {
 			},
 			Events: events,
 		},
+		"service/web": {
+			Subject: api.Subject{Kind: "service", Name: "default/web"}, Summary: "service default/web: it answers at 127.1.0.1:8080", Events: []event.Event{},
+			Questions: []api.Question{{Ask: "Where does it answer?", Answer: "it answers at 127.1.0.1:8080", Level: event.Info, Evidence: []api.Evidence{
+				{What: "Service web", Found: "type LoadBalancer, ports 8080/TCP", Source: "API server"}, {What: "status.loadBalancer", Found: "127.1.0.1:8080", Verdict: "ok", Source: "API server"},
+			}}},
+		},
 		"vm/worker-1": {Subject: api.Subject{Kind: "vm", VCenter: "eu", Name: "worker-1"}, Summary: "VM eu/worker-1 is powered on", Events: []event.Event{}},
 	}
 	for _, v := range w.Volumes {
@@ -51,7 +57,7 @@ func world() clitest.World {
 }
 
 func TestPlain(t *testing.T) {
-	for _, args := range []string{"node worker-1.example", "vm worker-1", "volume data"} {
+	for _, args := range []string{"node worker-1.example", "vm worker-1", "volume data", "service web"} {
 		kind, _, _ := strings.Cut(args, " ")
 		t.Run(kind, func(t *testing.T) {
 			e := clitest.NewEnv(clitest.Serve(t, world()))
@@ -70,7 +76,7 @@ func TestPlain(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for _, tc := range []struct{ args, kind string }{
-		{"node worker-1.example", "NodeExplanation"}, {"vm worker-1", "VMExplanation"}, {"volume default/data", "VolumeExplanation"},
+		{"node worker-1.example", "NodeExplanation"}, {"vm worker-1", "VMExplanation"}, {"volume default/data", "VolumeExplanation"}, {"service web", "ServiceExplanation"},
 	} {
 		e := clitest.NewEnv(clitest.Serve(t, world()))
 		if r := e.Run(t.Context(), NewCmdExplain(e.Deps), append(strings.Fields(tc.args), "-o", "json")...); r.Exit != 0 {
@@ -91,7 +97,7 @@ func TestJSON(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for args, want := range map[string]int{
-		"volume dta": report.Failure, "node worker": report.Failure, "vm worker": report.Failure,
+		"volume dta": report.Failure, "service wob": report.Failure, "node worker": report.Failure, "vm worker": report.Failure,
 		"volume": report.Usage, "node": report.Usage, "node a b": report.Usage, "volum data": report.Usage, "node a -o xml": report.Usage,
 	} {
 		e := clitest.NewEnv(clitest.Serve(t, world()))

@@ -166,7 +166,7 @@ func TestNearest(t *testing.T) {
 // fakeGo is a toolchain that runs a shell script with go's arguments; $out is the program that is wanted.
 func fakeGo(t *testing.T, text string) string {
 	t.Helper()
-	return put(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\nargs=\"$*\"\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\n"+text)
+	return put(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\n[ \"$1\" != mod ] || { echo '{\"Dir\": \"/modules/kubernetes\"}'; exit; }\nargs=\"$*\"\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\n"+text)
 }
 
 // What is not in the cache is built once, complete or not at all.

@@ -2,6 +2,9 @@ package programs
 
 import (
 	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +20,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
+// provider is a file of the package test/e2e: a cloud provider by which a test has the VM of a node destroyed.
+//
+//go:embed provider_test.go.txt
+var provider []byte
+
 // TestsName is the name of the program with Kubernetes' own end-to-end tests.
 const TestsName = "e2e.test"
 
@@ -27,7 +35,8 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(f.Cache, fmt.Sprintf("%s-e2e-%s-%s", r.Version, runtime.GOOS, runtime.GOARCH), TestsName)
+	made := sha256.Sum256(provider)
+	path := filepath.Join(f.Cache, fmt.Sprintf("%s-e2e-%x-%s-%s", r.Version, made[:4], runtime.GOOS, runtime.GOARCH), TestsName)
 	if _, err := os.Stat(path); err == nil {
 		return path, private.Dir(filepath.Dir(path)) // it may be another user's program
 	}
@@ -50,9 +59,13 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	}
 	stop := f.beat("Kubernetes " + r.Version + ": builds its end-to-end tests (the first time some minutes)")
 	defer stop()
-	err = upstream.Toolchain{Go: f.Go}.BuildFolder(ctx, work, upstream.Program{
-		Package: "k8s.io/kubernetes/test/e2e", Path: path, Linker: r.Linker(), Test: true,
-	}, "-mod=mod")
+	toolchain := upstream.Toolchain{Go: f.Go}
+	overlay, err := addProvider(ctx, toolchain, work, r)
+	if err == nil {
+		err = toolchain.BuildFolder(ctx, work, upstream.Program{
+			Package: "k8s.io/kubernetes/test/e2e", Path: path, Linker: r.Linker(), Test: true,
+		}, "-mod=mod", "-overlay="+overlay)
+	}
 	if err == nil {
 		return path, nil
 	}
@@ -61,6 +74,17 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	return "", buildError(r, err)
+}
+
+// addProvider writes a file for go's -overlay that has the provider in the package of the tests.
+func addProvider(ctx context.Context, t upstream.Toolchain, work string, r release.Release) (overlay string, err error) {
+	module, err := t.Dir(ctx, upstream.Module{Path: "k8s.io/kubernetes", Version: r.Version})
+	if err != nil {
+		return "", err
+	}
+	file, overlay := filepath.Join(work, "provider_test.go"), filepath.Join(work, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(module, "test", "e2e", "sandbox_provider_test.go"): file}})
+	return overlay, errors.Join(err, os.WriteFile(file, provider, 0o600), os.WriteFile(overlay, text, 0o600))
 }
 
 // beat reports a text at once and every three seconds until stop is called.

@@ -10,7 +10,7 @@ import (
 
 // Subject names a thing that can be looked into or explained.
 type Subject struct {
-	// Kind is node, vm or volume; [Client.Inspect] knows more: host, vcenter, component.
+	// Kind is node, vm, volume or service; [Client.Inspect] has no service, but knows more: host, vcenter, component.
 	Kind string `json:"kind"`
 	// VCenter distinguishes objects of vSphere that have the same name; "" if the name is enough.
 	VCenter string `json:"vcenter,omitempty"`

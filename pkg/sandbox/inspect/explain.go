@@ -19,10 +19,10 @@ func (i *Inspector) Explain(ctx context.Context, r api.Subject) (api.Explanation
 		return api.Explanation{}, api.NotBuilt()
 	}
 	explain, ok := map[string]func(context.Context, api.Subject) (api.Explanation, error){
-		"node": i.explainNode, "vm": i.explainVM, "volume": i.explainVolume,
+		"node": i.explainNode, "vm": i.explainVM, "volume": i.explainVolume, "service": i.explainService,
 	}[r.Kind]
 	if !ok {
-		return api.Explanation{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to explain", r.Kind), Try: "node, vm or volume"}
+		return api.Explanation{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to explain", r.Kind), Try: "node, vm, volume or service"}
 	}
 	if err := nameless(r); err != nil {
 		return api.Explanation{}, err

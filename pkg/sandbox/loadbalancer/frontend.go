@@ -75,9 +75,14 @@ func (f *frontend) fits(s *corev1.Service) bool {
 	return len(want) == len(f.ports) && !slices.ContainsFunc(want, func(p int32) bool { _, ok := f.ports[p]; return !ok })
 }
 
-// candidates lists the addresses that a Service may get, the best first.
+// inBlock reports whether an address is one of 127.1.block.0/24: all others are of vCenters, other sandboxes or other programs.
+func inBlock(addr netip.Addr, block int) bool {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 1, byte(block), 0}), 24).Contains(addr)
+}
+
+// candidates lists the addresses that a Service may get: those of first that are in the block, then all others of it.
 func candidates(first []netip.Addr, block int) []netip.Addr {
-	all := slices.Clone(first)
+	all := slices.DeleteFunc(slices.Clone(first), func(a netip.Addr) bool { return !inBlock(a, block) })
 	for host := range hosts {
 		all = append(all, netip.AddrFrom4([4]byte{127, 1, byte(block), byte(host + 1)}))
 	}

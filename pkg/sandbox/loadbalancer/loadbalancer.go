@@ -220,6 +220,10 @@ func (b *Balancer) announce(ctx context.Context, key string, s *corev1.Service, 
 		Plane: event.PlaneKubernetes, Kind: "service.address", Object: event.Object{Kind: "Service", Name: key}, Message: text,
 	})
 	err := b.note(ctx, s, corev1.EventTypeNormal, reasonAddress, text)
+	if wish := s.Spec.LoadBalancerIP; !b.Follow && wish != "" && wish != f.addr.String() {
+		err = errors.Join(err, b.note(ctx, s, corev1.EventTypeWarning, reasonAddress, fmt.Sprintf(
+			"spec.loadBalancerIP %s was not given: the addresses of this sandbox are those of 127.1.%d.0/24 that no other Service has", wish, b.Block())))
+	}
 	for _, problem := range f.problems(s) {
 		err = errors.Join(err, b.note(ctx, s, corev1.EventTypeWarning, reasonPort, problem))
 	}
@@ -245,7 +249,7 @@ func (b *Balancer) open(key string, s *corev1.Service) (f *frontend, isNew bool,
 			first = append(first, ip)
 		}
 	}
-	if ip, err := netip.ParseAddr(s.Spec.LoadBalancerIP); err == nil && ip.Is4() && ip.IsLoopback() {
+	if ip, err := netip.ParseAddr(s.Spec.LoadBalancerIP); err == nil {
 		first = append(first, ip)
 	}
 	if b.Follow {

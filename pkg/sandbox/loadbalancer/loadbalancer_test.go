@@ -97,6 +97,27 @@ func await(t *testing.T, client *fake.Clientset, name string, want func(*corev1.
 	return s
 }
 
+// awaitEvent waits for an event on a Service whose message has a text.
+func awaitEvent(t *testing.T, client *fake.Clientset, name, text string) {
+	t.Helper()
+	var seen []string
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // the fake has no watch for events
+		list, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = nil
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name == name {
+				if seen = append(seen, e.Message); strings.Contains(e.Message, text) {
+					return
+				}
+			}
+		}
+	}
+	t.Errorf("%s: no event has %q: %q", name, text, seen)
+}
+
 func hasAddress(s *corev1.Service) bool { return len(s.Status.LoadBalancer.Ingress) > 0 }
 
 func endpoints(t *testing.T, client *fake.Clientset, ready bool) {
@@ -224,12 +245,17 @@ func TestAddresses(t *testing.T) {
 		service("a-foreign", foreign), service("a-plain", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }),
 		service("first"), service("kept", earlier),
 		service("wished", func(s *corev1.Service) { s.Spec.LoadBalancerIP = fmt.Sprintf("127.1.%d.77", block) }),
+		service("wished-other", func(s *corev1.Service) { s.Spec.LoadBalancerIP = "127.0.0.11" }), // it may be a vCenter's
 	)
 	got := map[string]string{}
-	for _, name := range []string{"first", "kept", "wished"} {
+	for _, name := range []string{"first", "kept", "wished", "wished-other"} {
 		s := await(t, client, name, func(s *corev1.Service) bool { return hasAddress(s) })
 		got[name] = s.Status.LoadBalancer.Ingress[0].IP
 	}
+	if ip := got["wished-other"]; !inBlock(netip.MustParseAddr(ip), block) {
+		t.Errorf("wished-other has %s", ip)
+	}
+	awaitEvent(t, client, "wished-other", "spec.loadBalancerIP 127.0.0.11 was not given: the addresses of this sandbox are those of 127.1.251.0/24")
 	for name, ip := range map[string]string{"first": "127.1.251.2", "kept": "127.1.251.1", "wished": "127.1.251.77"} {
 		if got[name] != ip {
 			t.Errorf("%s has %s, want %s", name, got[name], ip)

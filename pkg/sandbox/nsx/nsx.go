@@ -182,7 +182,7 @@ func (p *Part) ownRanges(spec *topology.NSX) (all []string) {
 	for i := range n {
 		share := (lastAddress - firstAddress + 1) / n
 		first := firstAddress + i*share
-		all = append(all, fmt.Sprintf("127.1.%d.%d-127.1.%[1]d.%d", p.Block(), first, first+share-1))
+		all = append(all, fmt.Sprintf("127.1.%d.%d-127.1.%[1]d.%[3]d", p.Block(), first, first+share-1))
 	}
 	return all
 }

@@ -254,6 +254,7 @@ func (r *Recorder) update(at time.Time, u api.Update) error {
 // put writes an update, as it travels, with its time. Times never decrease: an event that has an earlier time gets the
 // time at which it arrived.
 func (r *Recorder) put(at time.Time, update []byte) error {
+	at = at.Round(0) // what is written has no monotonic clock, and the wall clock may be set back between two lines
 	if at.Before(r.last) {
 		at = r.last
 	}

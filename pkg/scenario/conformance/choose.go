@@ -17,7 +17,7 @@ const (
 	Quick = "quick"
 	// Conformance is all tests that are part of conformance.
 	Conformance = "conformance"
-	// Nodes is what exercises a cloud provider: the life of nodes, taints and eviction.
+	// Nodes is what exercises a cloud provider: the life of nodes, taints and eviction, and the test of nodes whose VM is destroyed.
 	Nodes = "nodes"
 	// Storage is the tests of volumes that need no driver of the cloud, and those of a driver (External Storage).
 	Storage = "storage"
@@ -33,6 +33,8 @@ type Choice struct {
 	Focus, Skip *regexp.Regexp
 	// Containers means that the cluster runs real containers: of skips.yaml, only the rules for all clusters hold.
 	Containers bool
+	// Withheld reports whether the machine withholds a capability of Linux, such as "CAP_SYS_RESOURCE". Nil: it withholds none.
+	Withheld func(name string) bool
 }
 
 // Skipped is a test that the cluster cannot run.
@@ -59,6 +61,8 @@ type rule struct {
 	Match string `json:"match"`
 	// Everywhere means that a cluster with containers cannot run it either.
 	Everywhere bool `json:"everywhere"`
+	// Withheld is a capability of Linux without which it cannot run: the rule holds on machines that withhold it.
+	Withheld string `json:"withheld"`
 	// Reason is why it cannot run.
 	Reason string `json:"reason"`
 
@@ -88,6 +92,11 @@ func rules() ([]rule, error) {
 	return file.Skips, nil
 }
 
+// concerns reports whether the rule is about the cluster and the machine of a choice.
+func (r *rule) concerns(c Choice) bool {
+	return (r.Everywhere || !c.Containers) && (r.Withheld == "" || c.Withheld != nil && c.Withheld(r.Withheld))
+}
+
 func (r *rule) holds(s *Spec) bool {
 	in := func(pattern string) bool { ok, err := path.Match(pattern, s.File); return ok && err == nil }
 	return (len(r.Files) == 0 || slices.ContainsFunc(r.Files, in)) && (r.Label == "" || s.Has(r.Label)) && r.match.MatchString(s.Name)
@@ -102,7 +111,7 @@ func part(suite string, s *Spec) bool {
 	case Conformance:
 		return conformance
 	case Nodes:
-		return conformance && slices.Contains([]string{"node/node_lifecycle.go", "node/taints.go", "common/node/lease.go", "scheduling/predicates.go", "scheduling/preemption.go"}, s.File)
+		return s.File == "cloud/nodes.go" || conformance && slices.Contains([]string{"node/node_lifecycle.go", "node/taints.go", "common/node/lease.go", "scheduling/predicates.go", "scheduling/preemption.go"}, s.File)
 	case Storage:
 		return conformance && s.SIG() == "storage" || strings.Contains(s.Name, "External Storage ")
 	}
@@ -121,7 +130,7 @@ func Choose(specs []Spec, c Choice) (*Plan, error) {
 		if !part(c.Suite, s) || c.Focus != nil && !c.Focus.MatchString(s.Name) || c.Skip != nil && c.Skip.MatchString(s.Name) {
 			continue
 		}
-		at := slices.IndexFunc(list, func(r rule) bool { return (r.Everywhere || !c.Containers) && r.holds(s) })
+		at := slices.IndexFunc(list, func(r rule) bool { return r.concerns(c) && r.holds(s) })
 		if at >= 0 {
 			plan.Skipped = append(plan.Skipped, Skipped{*s, list[at].Reason})
 		} else {

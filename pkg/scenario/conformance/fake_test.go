@@ -1,8 +1,13 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -53,6 +58,7 @@ func fakeSpecs() []spec {
 		s("apimachinery/discovery.go", "[sig-api-machinery] Discovery", "should hang [Conformance]", "Conformance"),
 		s("apimachinery/discovery.go", "[sig-api-machinery] Discovery", "should skip itself [Conformance]", "Conformance"),
 		s("auth/subjectreviews.go", "[sig-auth] SubjectReview", "should do [Conformance]", "Conformance"),
+		s("cloud/nodes.go", "[sig-cloud-provider] Nodes", "should be deleted [Disruptive]", "Disruptive"),
 		s("apps/job.go", "[sig-apps] Job", "should be slow"),
 	}
 }
@@ -99,6 +105,10 @@ func fakeMain(dir string, args []string) {
 			case strings.Contains(name, "should fail"), strings.Contains(name, "flaky") && once(dir, "flaky"):
 				s.State, s.Failure.Message = "failed", "expected\n  true\nto be false"
 				s.Failure.Location.FileName, s.Failure.Location.LineNumber = "/go/x/namespace.go", 12
+			case strings.Contains(name, "should be deleted"):
+				if err := askDestroy(flags["--provider"], "worker-1"); err != nil {
+					s.State, s.Failure.Message = "failed", err.Error()
+				}
 			case strings.Contains(name, "crash"):
 				fmt.Println("panic: out of order")
 				os.Exit(2)
@@ -120,6 +130,26 @@ func fakeMain(dir string, args []string) {
 		os.Exit(3)
 	}
 	os.Exit(0)
+}
+
+// askDestroy is what the provider in e2e.test does.
+func askDestroy(provider, node string) error {
+	if provider != "vsphere-sandbox" {
+		return fmt.Errorf("the provider is %s", provider)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", os.Getenv("VSPHERE_SANDBOX_PROVIDER"))
+	}}}
+	answer, err := client.Post("http://sandbox/destroy", "text/plain", strings.NewReader(node))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	text, err := io.ReadAll(answer.Body)
+	return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 }
 
 // once returns true the first time.

@@ -31,6 +31,8 @@ type Options struct {
 	Kubectl string
 	// Driver is the definition file of a storage driver, for which the program then has more tests. Optional.
 	Driver string
+	// Destroy destroys the VM of a node, for tests that ask the cloud provider for that. Optional: the program has no provider then.
+	Destroy func(ctx context.Context, node string) error
 	// Dir is an existing folder for reports of single runs of the program. They are removed.
 	Dir string
 	// Log gets what the program prints. Optional.
@@ -89,13 +91,14 @@ type runner struct {
 	number   int
 	of       int
 	kubectl  string // a script, or ""
+	provider string // the socket of the cloud provider, or ""
 	runs     int
 	kept     error
 }
 
 // Run runs the tests of a plan, those that fail once more, and returns the outcomes in the order of the plan. When ctx ends, the
 // program is asked to end and clean up; what was not run is [result.Interrupted]. The error is about the run, not about a test.
-func Run(ctx context.Context, p *Plan, o Options) ([]Outcome, error) {
+func Run(ctx context.Context, p *Plan, o Options) (_ []Outcome, err error) {
 	r := &runner{Options: o.withDefaults(), outcomes: map[string]Outcome{}, of: len(p.Run)}
 	if r.Kubectl != "" {
 		r.kubectl = filepath.Join(r.Dir, "kubectl")
@@ -104,6 +107,14 @@ func Run(ctx context.Context, p *Plan, o Options) ([]Outcome, error) {
 			return nil, err
 		}
 		defer os.Remove(r.kubectl)
+	}
+	if r.Destroy != nil {
+		socket, stop, err := provide(ctx, r.Dir, r.Destroy)
+		if err != nil {
+			return nil, err
+		}
+		r.provider = socket
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	var shapes mask.Mask // results that were kept are masked: "Basic StatefulSet" has the shape of a credential
 	for _, known := range o.Known {
@@ -114,21 +125,25 @@ func Run(ctx context.Context, p *Plan, o Options) ([]Outcome, error) {
 			r.number++
 		}
 	}
-	var together, alone []Spec
+	var together, alone, last []Spec
 	for _, s := range p.Run {
 		_, known := r.outcomes[s.Name]
 		switch {
 		case known:
+		case s.Has("Disruptive"):
+			last = append(last, s) // the cluster is not the same afterwards
 		case s.Has("Serial") || strings.Contains(s.Name, "[Serial]"):
 			alone = append(alone, s)
 		default:
 			together = append(together, s)
 		}
 	}
-	err := r.together(ctx, together)
-	for batch := range slices.Chunk(alone, r.Batch) {
-		if err == nil && ctx.Err() == nil {
-			err = r.batch(ctx, batch, false)
+	err = r.together(ctx, together)
+	for _, specs := range [][]Spec{alone, last} {
+		for batch := range slices.Chunk(specs, r.Batch) {
+			if err == nil && ctx.Err() == nil {
+				err = r.batch(ctx, batch, false)
+			}
 		}
 	}
 	for _, s := range p.Run {
@@ -190,8 +205,12 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 	for i, s := range specs {
 		names[i] = regexp.QuoteMeta(s.Name)
 	}
+	provider := "skeleton"
+	if r.provider != "" {
+		provider = "vsphere-sandbox"
+	}
 	args := []string{
-		"--kubeconfig=" + r.Kubeconfig, "--provider=skeleton", "--disable-log-dump", "--dump-logs-on-failure=false",
+		"--kubeconfig=" + r.Kubeconfig, "--provider=" + provider, "--disable-log-dump", "--dump-logs-on-failure=false",
 		"--ginkgo.v", "--ginkgo.no-color", "--ginkgo.json-report=" + report,
 		"--ginkgo.grace-period=" + (grace / 2).String(), fmt.Sprintf("--ginkgo.timeout=%s", time.Duration(len(specs))*r.Patience),
 		"--ginkgo.focus=(" + strings.Join(names, "|") + ")$",
@@ -202,7 +221,7 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 	}
 	cmd := exec.CommandContext(ctx, r.Program, args...)
 	cmd.Dir = r.Dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig, "VSPHERE_SANDBOX_PROVIDER=" + r.provider}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for this process, which passes it on once
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = grace

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -65,6 +67,17 @@ func TestChoose(t *testing.T) {
 	p, err := Choose(external, Choice{Suite: Storage, Containers: true})
 	if err != nil || len(p.Run) != 1 || len(p.Skipped) != 1 || p.Skipped[0].Name != external[1].Name {
 		t.Errorf("a driver's tests: %+v, %v", p, err)
+	}
+	grow := []Spec{
+		{Name: "External Storage [Driver: d] [Testpattern: Dynamic PV (default fs)(allowExpansion)] volume-expand Verify if offline PVC expansion works"},
+		{Name: "External Storage [Driver: d] [Testpattern: Generic Ephemeral-volume (default fs) (late-binding)] ephemeral should support expansion of pvcs"},
+		{Name: "External Storage [Driver: d] [Testpattern: Dynamic PV (block volmode)(allowExpansion)] volume-expand Verify if offline PVC expansion works"},
+	}
+	for withheld, want := range map[bool]int{false: 0, true: 2} {
+		p, err := Choose(grow, Choice{Suite: Storage, Containers: true, Withheld: func(name string) bool { return withheld && name == capability.SysResource }})
+		if err != nil || len(p.Skipped) != want || len(p.Run) != 3-want {
+			t.Errorf("CAP_SYS_RESOURCE withheld: %t: %+v, %v, want %d skipped", withheld, p, err, want)
+		}
 	}
 	if _, err := Choose([]Spec{{Name: "x"}}, Choice{Suite: Quick}); err == nil || err.Error() != "no test of the suite quick matches" {
 		t.Errorf("nothing to run: %v", err)
@@ -225,5 +238,47 @@ func TestKnownIsMasked(t *testing.T) {
 	}})
 	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != result.Passed || outcomes[0].Name != p.Run[0].Name {
 		t.Errorf("%+v, %v", outcomes, err)
+	}
+}
+
+// The test that destroys a node's VM runs last, and asks its caller for it.
+func TestDestroy(t *testing.T) {
+	program, _ := fake(t)
+	p := plan(t, program, Choice{Suite: Nodes, Containers: true})
+	if len(p.Run) != 1 {
+		t.Fatalf("the plan is %+v", p)
+	}
+	var destroyed []string
+	refuse := errors.New("no such VM")
+	for _, tc := range []struct {
+		destroy func(context.Context, string) error
+		want    string
+	}{
+		{func(_ context.Context, node string) error { destroyed = append(destroyed, node); return nil }, "passed "},
+		{func(context.Context, string) error { return refuse }, "failed no such VM"},
+		{nil, "failed the provider is skeleton"},
+	} {
+		dir := t.TempDir()
+		outcomes, err := Run(t.Context(), p, Options{Program: program, Kubeconfig: "/dev/null", Dir: dir, Destroy: tc.destroy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(outcomes[0].Verdict) + " " + outcomes[0].Message; !strings.HasPrefix(got, tc.want) {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
+	if !slices.Equal(destroyed, []string{"worker-1"}) {
+		t.Errorf("destroyed %q", destroyed)
+	}
+	others := plan(t, program, Choice{Suite: Conformance, Containers: true, Focus: regexp.MustCompile("should fail|should do")})
+	var order []string
+	_, err := Run(t.Context(), &Plan{Run: slices.Concat(p.Run, others.Run)}, Options{
+		Program: program, Kubeconfig: "/dev/null", Dir: t.TempDir(), Ended: func(o Outcome, _, _ int) { order = append(order, short([]Spec{o.Spec})...) },
+	})
+	if err != nil || len(order) < 3 || !slices.Equal(order[:3], []string{"do", "fail [Serial]", "be deleted [Disruptive]"}) {
+		t.Errorf("ran %q, %v", order, err)
 	}
 }

@@ -7,7 +7,7 @@
 // It is a REST API over TLS with basic, session and certificate authentication, before a [tree.Tree]. Before both stands a
 // [gate.Gate], the same as before a vCenter: what breaks a vCenter's API breaks this one.
 //
-// It is no data plane: virtual servers listen nowhere, monitors ask nobody.
+// It is no data plane: virtual servers listen nowhere, monitors send no probes.
 //
 // Floor 2, inside pkg/sim.
 package nsx

@@ -120,7 +120,7 @@ func TestAuthentication(t *testing.T) {
 		"remote":                        {r.client, remote, 200, 0},
 		"remote user with basic":        {r.client, basicAs("remote@corp", "right"), 403, 403},
 		"certificate":                   {clientOf(r.ca, pair("ccm")), nil, 200, 0},
-		"certificate of nobody":         {clientOf(r.ca, pair("none")), nil, 401, 401},
+		"certificate of no user":        {clientOf(r.ca, pair("none")), nil, 401, 401},
 		"certificate, of a local user":  {clientOf(r.ca, pair("admin")), nil, 401, 401},
 		"principal identity, no secret": {r.client, basicAs("ccm", ""), 403, 403},
 	} {

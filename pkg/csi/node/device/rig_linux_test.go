@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/mount-utils"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
@@ -81,12 +81,8 @@ func requireLoops(t *testing.T) {
 func requireResize(t *testing.T) {
 	t.Helper()
 	requireLoops(t)
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &have[0]); err != nil {
-		t.Fatal(err)
-	}
-	if have[0].Effective&(1<<unix.CAP_SYS_RESOURCE) == 0 {
-		t.Skip("a mounted file system can be made larger with CAP_SYS_RESOURCE only")
+	if capability.Withheld(capability.SysResource) {
+		t.Skip("a mounted file system can be made larger only with " + capability.SysResource)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/mount-utils"
 	"k8s.io/utils/exec"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -67,6 +68,9 @@ func (b *backend) grow(dev, path string) error {
 		return err
 	}
 	_, err = r.Resize(dev, path)
+	if err != nil && capability.Withheld(capability.SysResource) {
+		err = fmt.Errorf("%w: the kernel makes a mounted ext4 file system larger only with %s, which this machine withholds", err, capability.SysResource)
+	}
 	return err
 }
 

@@ -33,7 +33,7 @@ type Result struct {
 	Objects []Object
 	// Count is the number of objects on all pages.
 	Count int
-	// Cursor is for the next page; "" if there is none.
+	// Cursor is for the next page; "" on the last page.
 	Cursor     string
 	SortBy     string
 	Descending bool

@@ -32,7 +32,7 @@ func state(t *testing.T, tree *Tree, path string) (state, address, problem strin
 }
 
 // TestAllocation: an address is allocated when the allocation is realized, is unique, and is free again after the pool's delay.
-// An allocation for which there is none gets the next one that becomes free.
+// One that finds no free address gets the next one that becomes free.
 func TestAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := New(Options{Delay: time.Second})
