@@ -163,10 +163,10 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// fakeGo is a toolchain that runs a shell script with go's arguments; $out is the program that is wanted.
-func fakeGo(t *testing.T, text string) string {
+// fakeGo is a toolchain that runs a shell script with go's arguments; $out is the program that is wanted. Every module is in the folder module.
+func fakeGo(t *testing.T, module, text string) string {
 	t.Helper()
-	return put(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\n[ \"$1\" != mod ] || { echo '{\"Dir\": \"/modules/kubernetes\"}'; exit; }\nargs=\"$*\"\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\n"+text)
+	return put(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\n[ \"$1\" != mod ] || { echo '{\"Dir\": \""+module+"\"}'; exit; }\nargs=\"$*\"\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\n"+text)
 }
 
 // What is not in the cache is built once, complete or not at all.
@@ -174,7 +174,7 @@ func TestFetch(t *testing.T) {
 	s, r := minor(t, "v1.35")
 	sources := t.TempDir()
 	put(t, filepath.Join(sources, "kubernetes", "program"), script(t, contract.Version, r.Version))
-	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "echo \"$args\" >>built; cp program $out\n")}
+	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "", "echo \"$args\" >>built; cp program $out\n")}
 	f, err := f.withDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestFetchAfterChange(t *testing.T) {
 	s, r := minor(t, "v1.35")
 	sources := t.TempDir()
 	put(t, filepath.Join(sources, "kubernetes", "program"), script(t, contract.Version, r.Version))
-	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "cp program $out\n")}
+	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "", "cp program $out\n")}
 	first, err := f.Find(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -249,8 +249,8 @@ func TestFetchFails(t *testing.T) {
 	put(t, filepath.Join(sources, "kubernetes", "go.mod"), "")
 	for name, tc := range map[string]struct{ command, code, words string }{
 		"no toolchain": {filepath.Join(t.TempDir(), "go"), CodeGo, "no Go toolchain"},
-		"no network":   {fakeGo(t, "echo 'dial tcp: lookup proxy.golang.org: no such host' >&2; exit 1\n"), CodeBuild, "no such host"},
-		"half built":   {fakeGo(t, "echo half >$out; exit 1\n"), CodeBuild, "go build"},
+		"no network":   {fakeGo(t, "", "echo 'dial tcp: lookup proxy.golang.org: no such host' >&2; exit 1\n"), CodeBuild, "no such host"},
+		"half built":   {fakeGo(t, "", "echo half >$out; exit 1\n"), CodeBuild, "go build"},
 	} {
 		f := Finder{Cache: filepath.Join(t.TempDir(), "cache"), sources: sources, Go: tc.command}
 		_, err := f.Fetch(t.Context(), r)
@@ -263,7 +263,7 @@ func TestFetchFails(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "")}
+	f := Finder{Cache: t.TempDir(), sources: sources, Go: fakeGo(t, "", "")}
 	if _, err := f.Fetch(over, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,11 +59,8 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	stop := f.beat("Kubernetes " + r.Version + ": builds its end-to-end tests (the first time some minutes)")
 	defer stop()
 	toolchain := upstream.Toolchain{Go: f.Go}
-	overlay, err := addProvider(ctx, toolchain, work, r)
-	if err == nil {
-		err = toolchain.BuildFolder(ctx, work, upstream.Program{
-			Package: "k8s.io/kubernetes/test/e2e", Path: path, Linker: r.Linker(), Test: true,
-		}, "-mod=mod", "-overlay="+overlay)
+	if err = copySuite(ctx, toolchain, work, r); err == nil {
+		err = toolchain.BuildFolder(ctx, work, upstream.Program{Package: ".", Path: path, Linker: r.Linker(), Test: true}, "-mod=mod")
 	}
 	if err == nil {
 		return path, nil
@@ -76,15 +72,19 @@ func (f Finder) Tests(ctx context.Context, r release.Release) (string, error) {
 	return "", buildError(r, err)
 }
 
-// addProvider writes a file for go's -overlay that has the provider in the package of the tests.
-func addProvider(ctx context.Context, t upstream.Toolchain, work string, r release.Release) (overlay string, err error) {
+// copySuite copies the package of the release that puts all tests together, and adds the provider. Go compiles no file that is added
+// to a package in the module cache.
+func copySuite(ctx context.Context, t upstream.Toolchain, work string, r release.Release) error {
 	module, err := t.Dir(ctx, upstream.Module{Path: "k8s.io/kubernetes", Version: r.Version})
 	if err != nil {
-		return "", err
+		return err
 	}
-	file, overlay := filepath.Join(work, "provider_test.go"), filepath.Join(work, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(module, "test", "e2e", "sandbox_provider_test.go"): file}})
-	return overlay, errors.Join(err, os.WriteFile(file, provider, 0o600), os.WriteFile(overlay, text, 0o600))
+	files, err := filepath.Glob(filepath.Join(module, "test", "e2e", "*.go"))
+	for _, file := range files {
+		text, rerr := os.ReadFile(file)
+		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(work, filepath.Base(file)), text, 0o600))
+	}
+	return errors.Join(err, os.WriteFile(filepath.Join(work, "sandbox_provider_test.go"), provider, 0o600))
 }
 
 // beat reports a text at once and every three seconds until stop is called.

@@ -14,11 +14,12 @@ func TestTests(t *testing.T) {
 	put(t, filepath.Join(sources, "kubernetes", r.ModFile()), "// Generated.\n\nmodule github.com/vsphere-sandbox/vsphere-sandbox/kubernetes\n\nrequire (\n"+
 		"\tgithub.com/vsphere-sandbox/vsphere-sandbox v0.0.0\n\tk8s.io/kubernetes "+r.Version+"\n)\n\nreplace github.com/vsphere-sandbox/vsphere-sandbox => ../\n")
 	put(t, filepath.Join(sources, "kubernetes", strings.TrimSuffix(r.ModFile(), "mod")+"sum"), "sums\n")
-	seen := t.TempDir()
+	seen, module := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(module, "test", "e2e", "e2e_test.go"), "package e2e\n")
 	var said []string
 	f := Finder{
 		Cache: filepath.Join(t.TempDir(), "cache"), sources: sources, Progress: func(text string) { said = append(said, text) },
-		Go: fakeGo(t, "cat go.mod go.sum >"+seen+"/files; echo \"$args\" >>"+seen+"/args; cp overlay.json provider_test.go "+seen+"; echo tests >$out\n"),
+		Go: fakeGo(t, module, "cat go.mod go.sum >"+seen+"/files; echo \"$args\" >>"+seen+"/args; cp *_test.go "+seen+"; echo tests >$out\n"),
 	}
 	for range 2 { // the second time it is there
 		path, err := f.Tests(t.Context(), r)
@@ -37,14 +38,13 @@ func TestTests(t *testing.T) {
 	if err != nil || strings.Count(string(args), "\n") != 1 || !strings.HasPrefix(string(args), "test -c -vet=off ") || !strings.Contains(string(args), " -mod=mod ") || len(said) != 1 {
 		t.Errorf("%v: args %s, said %q", err, args, said)
 	}
-	overlay, err := os.ReadFile(filepath.Join(seen, "overlay.json"))
-	if err != nil || !strings.Contains(string(overlay), `"/modules/kubernetes/test/e2e/sandbox_provider_test.go":"`) {
-		t.Errorf("the overlay is %s, %v", overlay, err)
+	if text, err := os.ReadFile(filepath.Join(seen, "e2e_test.go")); err != nil || string(text) != "package e2e\n" {
+		t.Errorf("the suite is\n%s, %v", text, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(seen, "provider_test.go")); err != nil || !strings.Contains(string(text), "RegisterProvider(\"vsphere-sandbox\"") {
+	if text, err := os.ReadFile(filepath.Join(seen, "sandbox_provider_test.go")); err != nil || !strings.Contains(string(text), "RegisterProvider(\"vsphere-sandbox\"") {
 		t.Errorf("the provider is\n%s, %v", text, err)
 	}
-	f.Cache, f.Go = filepath.Join(t.TempDir(), "cache"), fakeGo(t, "echo 'no such host' >&2; exit 1\n")
+	f.Cache, f.Go = filepath.Join(t.TempDir(), "cache"), fakeGo(t, module, "echo 'no such host' >&2; exit 1\n")
 	if _, err := f.Tests(t.Context(), r); code(err) != CodeBuild || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("%v", err)
 	}
