@@ -20,7 +20,7 @@ HEAVY := /test/(e2e|clusterapi|upstream|parity|safety|lab|deployed|reported|muta
 TOOLS := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers nsx ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,7 +71,7 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests readers unit unit-kubernetes race-core core
 CI_SUITES   := vet cross-darwin lint dead manifests readers unit unit-kubernetes race-core smoke core
-LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream cluster-api upstream minors conformance test-kind parity
+LONG_SUITES := smoke nsx race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream cluster-api upstream minors conformance test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
@@ -131,6 +131,9 @@ manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rig
 readers: ## the reader of vsphere.conf beside those of upstream's releases: files as generators write them, generated ones (READERSARGS=-update)
 	$(GO) -C test/readers test -count=1 ./... $(READERSARGS)
 	$(GO) -C test/readers test -modfile=v1.34.mod -count=1 ./...
+
+nsx: ## upstream's code for NSX-T, with VMware's SDK, against the simulated NSX Manager
+	$(GO) -C test/nsx test -count=1 ./... $(ARGS)
 
 CCM := bin/vsphere-cloud-controller-manager
 ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
@@ -239,7 +242,7 @@ $(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
 # Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes, and
 # test/clusterapi/manager, which links all of Cluster API: "cluster-api" looks at it, and lint at its format alone.
-NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/readers
+NESTED := kubernetes hack/image hack/kind-node hack/release test/manifests test/nsx test/readers
 lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; and the words that this project does not use (LINTARGS=--fix mends some)
 	@$(LINT) run $(LINTARGS) ./...
 	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done

@@ -111,6 +111,8 @@ func TestTopologyFields(t *testing.T) {
 		reflect.TypeFor[topology.Metadata]():    "metadata",
 		reflect.TypeFor[topology.Spec]():        "spec",
 		reflect.TypeFor[topology.Categories]():  "categories",
+		reflect.TypeFor[topology.NSX]():         "nsx",
+		reflect.TypeFor[topology.NSXPool]():     "nsx pools",
 		reflect.TypeFor[topology.VCenter]():     "vcenters",
 		reflect.TypeFor[topology.Folder]():      "folders",
 		reflect.TypeFor[topology.Datacenter]():  "datacenters",

@@ -81,6 +81,8 @@ type Step struct {
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
 type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
+	// NSX is the NSX Manager, on grounds whose cloud controller manager is a process of this machine.
+	NSX Step
 	// LoadBalancer serves Services of type LoadBalancer, on grounds whose cluster was made for the sandbox.
 	LoadBalancer Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
@@ -104,7 +106,7 @@ type None struct{}
 func (None) Facts() Facts { return Facts{Cluster: api.ClusterNone} }
 
 // Steps implements [Ground].
-func (None) Steps(s Steps) []Step { return []Step{s.VCenters, s.Inventory, s.Faults} }
+func (None) Steps(s Steps) []Step { return []Step{s.VCenters, s.NSX, s.Inventory, s.Faults} }
 
 // Light implements [Ground].
 func (None) Light(*topology.VM) bool { return false }

@@ -40,7 +40,10 @@ func (s *Sandbox) steps() []step {
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
-	if s.opts.LoadBalancer == LoadBalancerSimple {
+	if s.hasNSX() {
+		stock.NSX = step{Name: "NSX Manager", Start: s.nsx.Start, Stop: s.nsx.Stop}
+	}
+	if s.opts.LoadBalancer == LoadBalancerSimple || s.opts.LoadBalancer == LoadBalancerNSX {
 		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
 	}
 	if s.opts.CCM.None {

@@ -21,6 +21,16 @@ import (
 // CCM chooses the cloud controller manager of a sandbox.
 type CCM = ccm.Options
 
+// cloudConfig returns vsphere.conf for the vCenters, and for the NSX Manager if the cloud controller manager uses it.
+func (s *Sandbox) cloudConfig(c sim.CloudConfig) ([]byte, error) {
+	conf, err := s.source.CloudConfig(c)
+	if err != nil || s.opts.LoadBalancer != LoadBalancerNSX {
+		return conf, err
+	}
+	more, err := s.nsx.CloudConfig()
+	return append(conf, more...), err
+}
+
 // assembleCCM makes the cloud controller manager and its configuration, which the options and the ground of s choose.
 func assembleCCM(s *Sandbox) {
 	place := s.ccmPlace()
@@ -28,7 +38,7 @@ func assembleCCM(s *Sandbox) {
 		Log: s.log, Logger: s.opts.Logger, Causes: s.causes, Background: &s.background,
 		Client:    func() kubernetes.Interface { return s.cluster.Client() },
 		VCenters:  func() vcenters.List { return vcentersOf(s) },
-		Render:    func(c sim.CloudConfig) ([]byte, error) { return s.source.CloudConfig(c) },
+		Render:    s.cloudConfig,
 		Namespace: place.Namespace, Labels: place.Labels,
 		Provided: s.opts.CCM.None || s.guarded() != nil,
 	}

@@ -74,6 +74,9 @@ type Options struct {
 const (
 	// LoadBalancerSimple gives them loopback addresses of this machine, on grounds whose cluster was made for the sandbox.
 	LoadBalancerSimple = "simple"
+	// LoadBalancerNSX has the cloud controller manager give them addresses of the NSX Manager of the topology. Those that are loopback
+	// addresses answer, on embedded clusters.
+	LoadBalancerNSX = "nsx"
 	// LoadBalancerNone leaves them pending, with an Event.
 	LoadBalancerNone = "none"
 )

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -33,6 +34,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
@@ -43,6 +45,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -163,6 +166,12 @@ func assemble(s *Sandbox) {
 			return s.source.AllowVM(vm, r)
 		},
 		ReadOnlyNodes: func() bool { _, ok := s.sourced(); return ok },
+		NSX: func() *gate.Gate {
+			if m := s.nsx.Manager(); m != nil {
+				return m.Gate()
+			}
+			return nil
+		},
 	}
 	s.files = recording.Files{
 		Log: s.log, Dir: opts.Dir, Source: &s.watchCache, Background: &s.background,
@@ -220,19 +229,35 @@ func assemble(s *Sandbox) {
 			}
 		},
 		Secret: s.secrets.KnowObject, CSINode: s.csi.NodeChanged,
-		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer != LoadBalancerSimple,
+		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer == LoadBalancerNone || opts.LoadBalancer == "",
 	}
 	_, nodePorts := s.ground.(ground.NodePorts)
 	s.loadBalancer = loadbalancer.Balancer{
 		Client: s.client, REST: func() *rest.Config { return s.cluster.REST() }, Log: s.log, Logger: opts.Logger, Background: &s.background,
 		Block: func() int { return loopback.Block(hostsOf(vcentersOf(s))) }, NodePorts: nodePorts,
+		Follow: opts.LoadBalancer == LoadBalancerNSX,
 		Light: func(node string) bool {
 			k, err := s.nodes.Kubelet(node)
 			return err == nil && k.Light
 		},
 	}
+	s.nsx = nsx.Part{
+		Spec: func() *topology.NSX { return s.opts.Topology.Spec.NSX }, CA: func() *cert.CA { return s.snapshots.authority }, Log: s.log, Logger: opts.Logger,
+		Block: s.loadBalancer.Block, Port: func() int {
+			for _, vc := range vcentersOf(s) {
+				return vc.Port()
+			}
+			return 0
+		},
+	}
+	if opts.Dir != nil { // nil in tests
+		s.nsx.Dir, s.nsx.CAFile = opts.Dir.Path("ccm"), s.vcenterCA()
+	}
 	s.inspector = newInspector(s)
 }
+
+// hasNSX reports whether the topology has an NSX Manager that runs on the ground.
+func (s *Sandbox) hasNSX() bool { return s.opts.Topology != nil && s.opts.Topology.Spec.NSX != nil }
 
 // hostsOf lists the addresses of vCenters.
 func hostsOf(all vcenters.List) (hosts []string) {

@@ -28,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/processes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
@@ -83,6 +84,7 @@ type Sandbox struct {
 	rows         rows.Rows
 	clusterWatch clusterwatch.Watch
 	loadBalancer loadbalancer.Balancer
+	nsx          nsx.Part
 	storage      *storage.Watcher
 	volumes      storage.Server
 	tags         *vcenters.Tags

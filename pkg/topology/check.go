@@ -41,6 +41,7 @@ func checkHeader(p *problems, t *Topology) {
 	}
 	checkCategories(p, &t.Spec)
 	checkRelease(p, root.key("spec").key("kubernetes").key("version"), t.Spec.Kubernetes.Version)
+	checkNSX(p, root.key("spec").key("nsx"), t.Spec.NSX)
 }
 
 // checkRelease checks an optional Kubernetes release.

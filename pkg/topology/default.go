@@ -40,6 +40,7 @@ func setDefaults(t *Topology) {
 	for i := range t.Spec.TagCategories {
 		fill(&t.Spec.TagCategories[i].Cardinality, CardinalitySingle)
 	}
+	defaultNSX(t.Spec.NSX)
 	for i := range t.Spec.VCenters {
 		defaultVCenter(t, &t.Spec.VCenters[i])
 	}

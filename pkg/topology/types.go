@@ -54,6 +54,8 @@ type Spec struct {
 	Nodes NodeKind `json:"nodes,omitempty"`
 	// Kubernetes configures an embedded Kubernetes cluster, and but for the version one of kind. Other clusters do not use it.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
+	// NSX is an NSX Manager, for load balancers and routes. Default: none.
+	NSX *NSX `json:"nsx,omitempty"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
 }

@@ -156,6 +156,7 @@ func (s *Server) handler() http.Handler {
 		"calls":       func(w World) any { return w.Calls },
 		"datastores":  func(w World) any { return w.Datastores },
 		"volumes":     func(w World) any { return w.Volumes },
+		"nsx":         func(w World) any { return w.NSX },
 	} {
 		mux.HandleFunc("GET /v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			s.mu.Lock()
@@ -332,6 +333,15 @@ func datastores() []api.Datastore {
 	return []api.Datastore{
 		{Name: "us-west-ds", VCenter: "us", Datacenter: "dcwest", Path: "/dcwest/datastore/us-west-ds", MoRef: "datastore-31", URL: "ds:///vmfs/volumes/5f1-0001/", Type: "VMFS", CapacityBytes: 1 << 40, FreeBytes: 1 << 39, Accessible: true, Maintenance: "normal", Hosts: []string{"esx-1", "esx-2"}, Zones: []string{"us-west"}},
 		{Name: "eu-all-ds", VCenter: "eu", Datacenter: "dceu", Path: "/folder/dceu/datastore/eu-all-ds", MoRef: "datastore-31", URL: "ds:///vmfs/volumes/5f1-0002/", Type: "vsan", CapacityBytes: 1 << 40, FreeBytes: 1 << 40, Accessible: true, Maintenance: "normal", Hosts: []string{"esx-3"}, Zones: []string{"eu-all"}, Volumes: 1},
+	}
+}
+
+// nsxObjects are those of one Service.
+func nsxObjects() []api.NSXObject {
+	return []api.NSXObject{
+		{Type: "IpAddressAllocation", Name: "a1", Path: "/infra/ip-pools/services/ip-allocations/a1", State: "REALIZED", Address: "127.1.0.101", Service: "default/web", User: "cloud-controller-manager", Object: map[string]any{"id": "a1"}},
+		{Type: "LBVirtualServer", Name: "cluster:kubernetes:default/web", Path: "/infra/lb-virtual-servers/v1", State: "ERROR", Error: "the virtual server /infra/lb-virtual-servers/v0 has the same address and port", Address: "127.1.0.101", Service: "default/web", Revision: 2, User: "cloud-controller-manager", Object: map[string]any{"id": "v1"}},
+		{Type: "Tier1", Name: "workload", Path: "/infra/tier-1s/workload", State: "REALIZED", User: "admin", Object: map[string]any{"id": "workload"}},
 	}
 }
 

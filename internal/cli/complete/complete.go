@@ -5,6 +5,7 @@
 package complete
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -77,6 +78,11 @@ func Volumes(d *command.Deps) Func {
 // Datastores completes names of datastores.
 func Datastores(d *command.Deps) Func {
 	return live(d, (*api.Client).Datastores, func(ds api.Datastore) string { return ds.Name })
+}
+
+// NSX completes Services that the NSX Manager has objects of, and types of the other objects.
+func NSX(d *command.Deps) Func {
+	return live(d, (*api.Client).NSX, func(o api.NSXObject) string { return cmp.Or(o.Service, o.Type) })
 }
 
 // Logs completes names of components that have a log.

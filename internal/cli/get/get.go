@@ -37,7 +37,7 @@ unknown name is an error.`,
   vsphere-sandbox get nodes --watch`,
 	},
 		NewCmdVCenters(d, nil), NewCmdDatacenters(d, nil), NewCmdHosts(d, nil), NewCmdVMs(d, nil),
-		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdDatastores(d, nil), NewCmdVolumes(d, nil), NewCmdKubeconfig(d, nil),
+		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdDatastores(d, nil), NewCmdVolumes(d, nil), NewCmdNSX(d, nil), NewCmdKubeconfig(d, nil),
 	)
 }
 
@@ -146,6 +146,19 @@ func NewCmdVolumes(d *command.Deps, runF func(context.Context, *options) error) 
 	}, "volumes", []string{"volume", "pv", "pvc"}, complete.Volumes(d), runF)
 }
 
+// NewCmdNSX returns the command; runF, when not nil, runs in its place.
+func NewCmdNSX(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	return newCmd(d, resource[api.NSXObject]{
+		kind: func(time.Time) output.Kind[api.NSXObject] { return tables.NSX() },
+		list: (*api.Client).NSX,
+		names: func(o api.NSXObject) []string {
+			return []string{o.Path, o.Service, o.Type}
+		},
+		one: "NSX object", many: "NSX objects",
+		columns: "gateways, IP pools, load balancers, virtual servers and the like\nof the NSX Manager, with the Service that each belongs to. -o json has them as\nthe Policy API does. NAME is a path, a type, or NAMESPACE/NAME of a Service",
+	}, "nsx", []string{"nsxobjects"}, complete.NSX(d), runF)
+}
+
 // resource is a kind of thing that can be listed.
 type resource[T any] struct {
 	kind    func(now time.Time) output.Kind[T]
@@ -153,6 +166,7 @@ type resource[T any] struct {
 	names   func(T) []string // what an item goes by on the command line
 	one     string           // "vCenter"
 	many    string           // "vCenters"
+	use     string           // what the command is called
 	columns string           // what the table shows, for the help text
 }
 
@@ -169,6 +183,7 @@ type options struct {
 // newCmd returns the command that lists r; use and aliases are its names.
 func newCmd[T any](d *command.Deps, r resource[T], use string, aliases []string, words complete.Func, runF func(context.Context, *options) error) *cobra.Command {
 	o := &options{streams: d.Streams, now: d.Now, connect: d.Connect}
+	r.use = use
 	cmd := &cobra.Command{
 		Use:               use + " [NAME]...",
 		Aliases:           aliases,
@@ -226,7 +241,7 @@ func pick[T any](ctx context.Context, o *options, r resource[T], t *command.Targ
 	}
 	picked, err := command.Pick(r.one, items, o.names, r.names)
 	if e, ok := errors.AsType[*report.Error](err); ok {
-		e.Try = command.Program + " get " + strings.ToLower(r.many) // which is what the command is called
+		e.Try = command.Program + " get " + r.use
 	}
 	return picked, err
 }

@@ -285,6 +285,27 @@ func Datastores() output.Kind[api.Datastore] {
 	}
 }
 
+// NSX shows objects of the NSX Manager.
+func NSX() output.Kind[api.NSXObject] {
+	type column = output.Column[api.NSXObject]
+	return output.Kind[api.NSXObject]{
+		Name: "NSXObject",
+		Ref:  func(o api.NSXObject) string { return "nsx" + o.Path },
+		Key:  func(o api.NSXObject) string { return o.Path },
+		Columns: []column{
+			{Header: "TYPE", Value: func(o api.NSXObject) string { return o.Type }},
+			{Header: "NAME", Value: func(o api.NSXObject) string { return o.Name }},
+			{Header: "SERVICE", Value: func(o api.NSXObject) string { return o.Service }},
+			{Header: "ADDRESS", Value: func(o api.NSXObject) string { return o.Address }},
+			{Header: "STATE", Value: func(o api.NSXObject) string { return o.State }},
+			{Header: "REVISION", Value: func(o api.NSXObject) string { return strconv.FormatInt(o.Revision, 10) }},
+			{Header: "PATH", Wide: true, Value: func(o api.NSXObject) string { return o.Path }},
+			{Header: "USER", Wide: true, Value: func(o api.NSXObject) string { return o.User }},
+			{Header: "ERROR", Wide: true, Value: func(o api.NSXObject) string { return o.Error }},
+		},
+	}
+}
+
 // VCenters shows vCenters.
 func VCenters() output.Kind[api.VCenter] {
 	type column = output.Column[api.VCenter]

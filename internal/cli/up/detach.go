@@ -102,7 +102,7 @@ func (o *options) again() []string {
 	if o.trace != "" {
 		args = append(args, "--trace", o.trace)
 	}
-	if o.balancer == sandbox.LoadBalancerNone {
+	if o.balancer != sandbox.LoadBalancerSimple {
 		args = append(args, "--loadbalancer="+o.balancer)
 	}
 	args = append(args, o.set.Args()...)

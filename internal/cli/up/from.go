@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (o *options) loadFrom() (err error) {
 	if o.resume {
 		o.port = m.APIPort
 	}
-	return err
+	return cmp.Or(err, o.checkBalancer())
 }
 
 // checkFrom verifies the snapshot before anything is created.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -150,7 +151,7 @@ Exit status:
 	f.BoolVar(&o.audit, "audit", false, "write an API server audit log; \"logs audit\" prints it")
 	f.StringVar(&o.trace, "trace", "", "keep every API call to the vCenters, without secrets, in `FILE`; \"calls dump\" prints it")
 	_ = cmd.MarkFlagFilename("trace") // its only error is an unknown flag
-	f.StringVar(&o.balancer, "loadbalancer", sandbox.LoadBalancerSimple, "what serves Services of type LoadBalancer: simple (loopback addresses of this machine) or none")
+	f.StringVar(&o.balancer, "loadbalancer", sandbox.LoadBalancerSimple, "what serves Services of type LoadBalancer: simple (loopback addresses of this machine), nsx (the cloud controller manager, with the NSX Manager of the topology) or none")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be built, and exit")
 	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that failed to boot; logs are always kept until \"down\" or the next \"up\"")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI; when you quit, it asks whether to stop the sandbox")
@@ -158,7 +159,7 @@ Exit status:
 	f.StringVar(&o.from, "from", "", "boot from a snapshot: `SNAPSHOT` of the sandbox, SANDBOX/SNAPSHOT, or the folder of one")
 	f.BoolVar(&o.detached, "detached", false, "")
 	f.BoolVar(&o.resume, "resume", false, "")
-	_ = cmd.RegisterFlagCompletionFunc("loadbalancer", cobra.FixedCompletions([]string{sandbox.LoadBalancerSimple, sandbox.LoadBalancerNone}, cobra.ShellCompDirectiveNoFileComp)) // its only error is an unknown flag
+	_ = cmd.RegisterFlagCompletionFunc("loadbalancer", cobra.FixedCompletions(balancers(), cobra.ShellCompDirectiveNoFileComp)) // its only error is an unknown flag
 	for _, hidden := range []string{"detached", "resume"} {
 		_ = f.MarkHidden(hidden) // its only error is an unknown flag
 	}
@@ -184,8 +185,8 @@ func (o *options) complete() error {
 		}
 		o.trace = path
 	}
-	if o.balancer != sandbox.LoadBalancerSimple && o.balancer != sandbox.LoadBalancerNone {
-		return report.UsageError("--loadbalancer simple", "--loadbalancer %s: want simple or none", o.balancer)
+	if !slices.Contains(balancers(), o.balancer) {
+		return report.UsageError("--loadbalancer simple", "--loadbalancer %s: want simple, nsx or none", o.balancer)
 	}
 	if o.detach && o.dryRun {
 		return report.UsageError(command.Program+" up --dry-run", "--detach and --dry-run exclude each other")
@@ -216,8 +217,10 @@ func (o *options) complete() error {
 	}
 	var err error
 	if o.realFlags.IsSet() { // the inventory is not read before it is needed
-		o.real, err = o.realFlags.Complete(o.Getenv)
-		return err
+		if o.real, err = o.realFlags.Complete(o.Getenv); err != nil {
+			return err
+		}
+		return o.checkBalancer()
 	}
 	if o.snapshot != nil {
 		return o.loadFrom()
@@ -226,6 +229,26 @@ func (o *options) complete() error {
 		return err
 	}
 	o.lighten()
+	return o.checkBalancer()
+}
+
+// balancers lists the values of --loadbalancer.
+func balancers() []string {
+	return []string{sandbox.LoadBalancerSimple, sandbox.LoadBalancerNSX, sandbox.LoadBalancerNone}
+}
+
+// checkBalancer refuses --loadbalancer nsx where there is no NSX Manager.
+func (o *options) checkBalancer() error {
+	switch {
+	case o.balancer != sandbox.LoadBalancerNSX:
+		return nil
+	case o.ccm.Builtin():
+		return report.UsageError("--ccm module:v1.36.0", "--loadbalancer nsx needs a cloud controller manager that uses NSX: the built-in one has no load balancers")
+	case !o.embedded():
+		return report.UsageError("--loadbalancer simple", "--loadbalancer nsx needs an embedded cluster: elsewhere the NSX Manager, on a loopback address of this machine, is out of reach of the cloud controller manager")
+	case o.topology == nil || o.topology.Spec.NSX == nil:
+		return report.UsageError(`add "nsx: {}" to the spec of the topology`, "--loadbalancer nsx: the topology has no NSX Manager")
+	}
 	return nil
 }
 

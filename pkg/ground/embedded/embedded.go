@@ -86,7 +86,7 @@ func (*Ground) Facts() ground.Facts { return ground.Facts{Cluster: api.ClusterEm
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "control plane", Start: g.start, Stop: g.stop},
-		s.VCenters, s.Inventory, s.Faults,
+		s.VCenters, s.NSX, s.Inventory, s.Faults,
 		{Name: "API server", Start: g.awaitAPI},
 		s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}

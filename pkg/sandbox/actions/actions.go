@@ -36,6 +36,8 @@ type Actions struct {
 	Allow func(world.VM, api.VMRequest) error
 	// Hang stops the guest of a VM; false when the guest does not run.
 	Hang func(world.VM) bool
+	// NSX returns the gate of the NSX Manager, nil without one. Optional.
+	NSX func() *gate.Gate
 	// Kubernetes is nil as long as there is no cluster.
 	Kubernetes func() kubernetes.Interface
 	// ReadOnlyNodes: the Nodes of the cluster are not the sandbox's.
@@ -174,17 +176,31 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
 }
 
-// Gate changes how a vCenter answers its clients. The sandbox's own connection is not affected.
+// NSX is the name of the NSX Manager in [api.GateRequest], unless a vCenter has it.
+const NSX = "nsx"
+
+// gate returns the gate of a vCenter or of the NSX Manager, or nil.
+func (a *Actions) gate(name string) *gate.Gate {
+	if vc := a.VCenters().Find(name); vc != nil {
+		return vc.Gate()
+	}
+	if name == NSX && a.NSX != nil {
+		return a.NSX()
+	}
+	return nil
+}
+
+// Gate changes how a vCenter, or the NSX Manager, answers its clients. The sandbox's own connection is not affected.
 func (a *Actions) Gate(ctx context.Context, r api.GateRequest) (api.Done, error) {
 	if a.World() == nil {
 		return api.Done{}, api.NotBuilt()
 	}
-	vc := a.VCenters().Find(r.VCenter)
-	if vc == nil {
+	front := a.gate(r.VCenter)
+	if front == nil {
 		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q not found", r.VCenter), Try: "vsphere-sandbox get vcenters"}
 	}
 	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
-	if err := vc.Gate().Set(ctx, mode); err != nil {
+	if err := front.Set(ctx, mode); err != nil {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("vcenter %q: %v", r.VCenter, err)}
 	}
 	return api.Done{Message: fmt.Sprintf("vcenter %q is %s", r.VCenter, mode), Seq: a.Log.Last()}, nil

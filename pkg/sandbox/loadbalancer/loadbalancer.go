@@ -2,7 +2,8 @@
 // this machine's loopback interface, from which connections go to the pods behind the Service.
 //
 // It follows Services and EndpointSlices, and leaves alone what belongs to others: Services of another class, and those with an
-// address that it did not give.
+// address that it did not give. Where another load balancer gives loopback addresses, it only listens at them: see
+// [Balancer].Follow.
 //
 // Floor 3.
 package loadbalancer
@@ -50,7 +51,10 @@ type Balancer struct {
 	Light func(node string) bool
 	// NodePorts: the addresses of Nodes belong to hosts of a network that this machine reaches, and every Node serves the ports of
 	// Services. Otherwise connections go to pods through the API server, and a page answers where nothing listens.
-	NodePorts  bool
+	NodePorts bool
+	// Follow: the cloud controller manager gives the addresses. The balancer listens at those that are loopback addresses, and
+	// writes no status.
+	Follow     bool
 	Log        *event.Log
 	Logger     *slog.Logger
 	Background *background.Groups
@@ -150,10 +154,23 @@ func (b *Balancer) work(ctx context.Context) {
 	}
 }
 
-// served reports whether a Service gets its address here.
-func served(s *corev1.Service) bool {
+// served reports whether a Service gets its address here or, with Follow, has one where this balancer listens.
+func (b *Balancer) served(s *corev1.Service) bool {
+	if b.Follow {
+		return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && followed(s).IsValid()
+	}
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp == nil &&
 		!slices.ContainsFunc(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return !given(i) })
+}
+
+// followed returns the first loopback address of a Service, which another load balancer has given.
+func followed(s *corev1.Service) netip.Addr {
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if ip, err := netip.ParseAddr(i.IP); err == nil && ip.IsLoopback() {
+			return ip
+		}
+	}
+	return netip.Addr{}
 }
 
 // given reports whether an address is one that a balancer of a sandbox has given.
@@ -172,13 +189,19 @@ func (b *Balancer) reconcile(ctx context.Context, key string) error {
 		return nil
 	case err != nil:
 		return err
-	case !served(s):
+	case !b.served(s):
 		b.release(key)
 		return b.withdraw(ctx, s)
 	}
 	f, isNew, err := b.open(key, s)
 	if err != nil {
 		return errors.Join(err, b.note(ctx, s, corev1.EventTypeWarning, reasonFailed, err.Error()))
+	}
+	if b.Follow {
+		if !isNew {
+			return nil
+		}
+		return b.announce(ctx, key, s, f)
 	}
 	status := f.status(s)
 	if equality.Semantic.DeepEqual(s.Status.LoadBalancer, status) && !isNew {
@@ -187,12 +210,17 @@ func (b *Balancer) reconcile(ctx context.Context, key string) error {
 	if err := b.setStatus(ctx, s, status); err != nil {
 		return err
 	}
+	return b.announce(ctx, key, s, f)
+}
+
+// announce logs where a Service answers, and writes it to an Event.
+func (b *Balancer) announce(ctx context.Context, key string, s *corev1.Service, f *frontend) error {
 	text := f.text(s)
 	b.Log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Kind: "service.address", Object: event.Object{Kind: "Service", Name: key}, Message: text,
 	})
-	err = b.note(ctx, s, corev1.EventTypeNormal, reasonAddress, text)
-	if wish := s.Spec.LoadBalancerIP; wish != "" && wish != f.addr.String() {
+	err := b.note(ctx, s, corev1.EventTypeNormal, reasonAddress, text)
+	if wish := s.Spec.LoadBalancerIP; !b.Follow && wish != "" && wish != f.addr.String() {
 		err = errors.Join(err, b.note(ctx, s, corev1.EventTypeWarning, reasonAddress, fmt.Sprintf(
 			"spec.loadBalancerIP %s was not given: the addresses of this sandbox are those of 127.1.%d.0/24 that no other Service has", wish, b.Block())))
 	}
@@ -207,7 +235,7 @@ func (b *Balancer) open(key string, s *corev1.Service) (f *frontend, isNew bool,
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f = b.frontends[key]
-	if f != nil && f.uid == s.UID && f.fits(s) {
+	if f != nil && f.uid == s.UID && f.fits(s) && (!b.Follow || f.addr == followed(s)) {
 		return f, false, nil
 	}
 	var first []netip.Addr // what it had, then what it asks for
@@ -224,6 +252,13 @@ func (b *Balancer) open(key string, s *corev1.Service) (f *frontend, isNew bool,
 	if ip, err := netip.ParseAddr(s.Spec.LoadBalancerIP); err == nil {
 		first = append(first, ip)
 	}
+	if b.Follow {
+		if f, err = listenAt(followed(s), tcpPorts(s), b.listen, false); err != nil {
+			return nil, false, err
+		}
+		b.started(key, s, f)
+		return f, true, nil
+	}
 	taken := map[netip.Addr]bool{}
 	for other, o := range b.frontends {
 		if other != key {
@@ -237,10 +272,15 @@ func (b *Balancer) open(key string, s *corev1.Service) (f *frontend, isNew bool,
 	if err != nil {
 		return nil, false, err
 	}
+	b.started(key, s, f)
+	return f, true, nil
+}
+
+// started serves a Service with new listeners. The caller holds the lock.
+func (b *Balancer) started(key string, s *corev1.Service, f *frontend) {
 	f.uid = s.UID
 	f.serve(func(ctx context.Context, c client) { b.connect(ctx, key, c) })
 	b.frontends[key] = f
-	return f, true, nil
 }
 
 // reserved lists the addresses that other Services have in their status.
@@ -279,7 +319,7 @@ func (b *Balancer) release(key string) {
 
 // withdraw removes the addresses that a balancer gave from a Service that is not served any more.
 func (b *Balancer) withdraw(ctx context.Context, s *corev1.Service) error {
-	if s.DeletionTimestamp != nil || !slices.ContainsFunc(s.Status.LoadBalancer.Ingress, given) {
+	if b.Follow || s.DeletionTimestamp != nil || !slices.ContainsFunc(s.Status.LoadBalancer.Ingress, given) {
 		return nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(s.Status.LoadBalancer.Ingress), given)

@@ -33,6 +33,9 @@ type Options struct {
 	// Recent is the number of calls that [Gate.Recent] returns. Zero means 256, a negative number none.
 	Recent int
 
+	// NSX: what the gate answers in place of the simulator has the form of NSX's Policy API.
+	NSX bool
+
 	// OnMode is called with every change of mode after it took effect, sequentially and in order. It must not call Set.
 	OnMode func(from, to Mode)
 	// OnCall is called with every call after its end, from the call's goroutine. It must be quick.

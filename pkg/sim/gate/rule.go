@@ -81,7 +81,7 @@ type Transport string
 const (
 	// SOAP is the Web Services API and similar ones: vim25, PBM, CNS, VSLM, STS.
 	SOAP Transport = "soap"
-	// REST is everything below /rest and /api.
+	// REST is everything below /rest, /api and /policy.
 	REST Transport = "rest"
 	// HTTP is the rest: files of datastores, service versions.
 	HTTP Transport = "http"
@@ -195,9 +195,9 @@ type Fault struct {
 	Fields map[string]any
 }
 
-// RESTError answers a REST call with an error in the form of its path, /rest or /api. Its rule does not match other transports.
+// RESTError answers a REST call with an error in the form of its path, /rest or /api, or of NSX. Its rule does not match other transports.
 type RESTError struct {
-	// Type is an error of the Automation API ("UNAUTHENTICATED", "NOT_FOUND").
+	// Type is an error of the Automation API ("UNAUTHENTICATED", "NOT_FOUND"), or one of NSX ("PRECONDITION_FAILED").
 	Type string
 	// Message is what clients print. The default names the type.
 	Message string
@@ -296,6 +296,10 @@ func (c *call) act(e *entry, share float64) verdict {
 		c.answer.ours = true
 		a.Code = cmp.Or(a.Code, http.StatusServiceUnavailable)
 		c.answer.Header().Set("Retry-After", "1")
+		if c.gate.opts.NSX {
+			c.writePolicyError(a.Code, "The client exceeded the request rate of the manager.")
+			return answered
+		}
 		http.Error(c.answer, fmt.Sprintf("%d %s: too many calls", a.Code, http.StatusText(a.Code)), a.Code)
 		return answered
 	case Reset:

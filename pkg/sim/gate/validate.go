@@ -132,7 +132,7 @@ func (c *checker) action(a Action) {
 		if a.Type == "" {
 			c.add("action.restError.type", "is empty")
 		}
-		c.name("action.restError.type", "error", a.Type, restErrors())
+		c.name("action.restError.type", "error", a.Type, append(restErrors(), policyErrors()...))
 		if a.Status != 0 && (a.Status < 400 || a.Status > 599) {
 			c.add("action.restError.status", "%d is not between 400 and 599", a.Status)
 		}
@@ -203,7 +203,7 @@ func verbs() []string {
 }
 
 // operation returns the problem of a pattern for REST operations, or "". It knows every operation on sessions and tags, and
-// accepts any other part of the Automation API.
+// accepts any other part of the Automation API, and all of the Policy API.
 func operation(pattern string) string {
 	verb, path, ok := strings.Cut(pattern, " ")
 	if !ok {
@@ -217,6 +217,9 @@ func operation(pattern string) string {
 		return ""
 	}
 	fixed, _, open := strings.Cut(path, "*")
+	if under(fixed, "/policy") {
+		return ""
+	}
 	if !isREST(fixed) && !strings.HasPrefix("/rest/", fixed) && !strings.HasPrefix("/api/", fixed) && strings.HasPrefix(fixed, "/") {
 		return "" // files and the like
 	}

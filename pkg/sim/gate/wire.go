@@ -196,9 +196,9 @@ func faultType(answer []byte) string {
 	return string(bytes.TrimSuffix(t.name, []byte("Fault")))
 }
 
-// isREST reports whether a path belongs to the Automation API.
+// isREST reports whether a path belongs to the Automation API, or to the Policy API of NSX.
 func isREST(path string) bool {
-	return under(path, "/rest") || under(path, "/api")
+	return under(path, "/rest") || under(path, "/api") || under(path, "/policy")
 }
 
 func under(path, dir string) bool {
@@ -207,10 +207,10 @@ func under(path, dir string) bool {
 }
 
 // restMethod returns a common name for REST calls of one kind: it replaces identifiers by {id}, and keeps only ~action and action
-// of the query, which select the operation. Of paths outside /rest and /api, which name files, it keeps the first element.
+// of the query, which select the operation. Of paths outside /rest, /api and /policy, which name files, it keeps the first element.
 func restMethod(r *http.Request) string {
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if segments[0] == "rest" || segments[0] == "api" {
+	if isREST("/" + segments[0]) {
 		for i, s := range segments {
 			if strings.ContainsAny(s, ":") || len(s) >= 32 {
 				segments[i] = "{id}"
@@ -289,6 +289,12 @@ func restStatus(kind string) int {
 		return http.StatusServiceUnavailable
 	case "TIMED_OUT":
 		return http.StatusGatewayTimeout
+	case "CONFLICT":
+		return http.StatusConflict
+	case "PRECONDITION_FAILED":
+		return http.StatusPreconditionFailed
+	case "TOO_MANY_REQUESTS":
+		return http.StatusTooManyRequests
 	default:
 		return http.StatusBadRequest
 	}
@@ -309,13 +315,18 @@ type restBody struct {
 	Messages []restMessage `json:"messages"`
 }
 
-// writeRESTError answers with an error in the form of the path's API: /rest wraps it in type and value, /api does not.
+// writeRESTError answers with an error in the form of the path's API: /rest wraps it in type and value, /api does not; NSX has its
+// own form.
 func (c *call) writeRESTError(e RESTError) {
 	c.Fault = e.Type
 	if e.Status == 0 {
 		e.Status = restStatus(e.Type)
 	}
 	e.Message = cmp.Or(e.Message, "simulated error: "+e.Type)
+	if c.gate.opts.NSX {
+		c.writePolicyError(e.Status, e.Message)
+		return
+	}
 	messages := []restMessage{{ID: "vsphere-sandbox.gate." + strings.ToLower(e.Type), Default: e.Message, Args: []string{}}}
 	body := any(restBody{e.Type, messages})
 	if !under(c.r.URL.Path, "/api") {
@@ -339,12 +350,13 @@ func restErrorType(answer []byte) string {
 	var e struct {
 		Type    string `json:"type"`
 		APIType string `json:"error_type"`
+		Policy  string `json:"httpStatus"`
 	}
 	if json.Unmarshal(answer, &e) != nil {
 		return ""
 	}
-	if e.APIType != "" {
-		return e.APIType
+	if name := cmp.Or(e.APIType, e.Policy); name != "" {
+		return name
 	}
 	return strings.ToUpper(strings.TrimPrefix(e.Type, restErrorPrefix))
 }

@@ -1,0 +1,237 @@
+// Package nsx runs the NSX Manager of a sandbox: it listens beside the vCenters, has the gateway and the IP pools of the topology,
+// and is in the configuration of the cloud controller manager.
+//
+// Floor 3.
+package nsx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	sim "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Part is the NSX Manager of a sandbox. Set its fields before [Part.Start].
+type Part struct {
+	// Spec is the topology's; nil if it has none.
+	Spec func() *topology.NSX
+	// CA is the authority of the vCenters, whose certificate is in CAFile.
+	CA     func() *cert.CA
+	CAFile string
+	// Block returns the number of the sandbox's block of loopback addresses, Port the port of its first vCenter.
+	Block, Port func() int
+	// Dir gets the certificate of the cloud controller manager, and its key.
+	Dir    string
+	Log    *event.Log
+	Logger *slog.Logger
+
+	manager atomic.Pointer[sim.Manager]
+}
+
+const (
+	// host is the last number of the address, behind those of vCenters.
+	host = 251
+	// firstAddress and lastAddress are the last numbers of the addresses of pools without ranges: those before are for what the
+	// sandbox itself gives to Services.
+	firstAddress, lastAddress = 101, 250
+	// User is the principal identity of the cloud controller manager.
+	User = "cloud-controller-manager"
+)
+
+// Manager returns the running manager, or nil.
+func (p *Part) Manager() *sim.Manager { return p.manager.Load() }
+
+// Start starts the manager and makes the objects of the topology.
+func (p *Part) Start(ctx context.Context) error {
+	l, err := p.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("NSX Manager: %w", err)
+	}
+	spec := p.Spec()
+	m, err := sim.Start(l, sim.Options{
+		CA: p.CA(), Realize: time.Duration(spec.Realization), Logger: p.Logger, OnMode: p.modeChanged,
+		Accounts: []sim.Account{{User: User, Role: sim.EnterpriseAdmin}},
+	})
+	if err != nil {
+		l.Close()
+		return err
+	}
+	p.manager.Store(m)
+	if err := p.fill(m.Tree(), spec); err != nil {
+		return fmt.Errorf("NSX Manager: %w", err)
+	}
+	if err := p.writeIdentity(); err != nil {
+		return fmt.Errorf("NSX Manager: %w", err)
+	}
+	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "nsx.up", Message: "the NSX Manager answers at https://" + m.Addr()})
+	return nil
+}
+
+// modeChanged logs what happened to the API.
+func (p *Part) modeChanged(from, to gate.Mode) {
+	level := event.Warning
+	if to.State == gate.Up {
+		level = event.Info
+	}
+	p.Log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: level, Kind: "gate." + string(to.State), Object: event.Object{Kind: "NSXManager", Name: "nsx"},
+		Message: fmt.Sprintf("the NSX Manager's API was %s, is %s", from, to),
+	})
+}
+
+// Stop ends the manager. Its objects are lost.
+func (p *Part) Stop(ctx context.Context) error {
+	m := p.Manager()
+	if m == nil {
+		return nil
+	}
+	return m.Close(ctx)
+}
+
+// listen opens the listener: at an address of the sandbox's own if the system has those.
+func (p *Part) listen(ctx context.Context) (net.Listener, error) {
+	own := netip.AddrFrom4([4]byte{127, 0, byte(p.Block()), host}).String()
+	var errs []error
+	for _, at := range []string{net.JoinHostPort(own, strconv.Itoa(p.Port())), net.JoinHostPort(own, "0"), "127.0.0.1:0"} {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// gateway is the path of the topology's gateway.
+func gateway(spec *topology.NSX) string { return "/infra/tier-1s/" + spec.Tier1 }
+
+// fill makes the objects of the topology.
+func (p *Part) fill(objects *tree.Tree, spec *topology.NSX) error {
+	put := func(path string, o tree.Object) error {
+		_, err := objects.Put(path, o, "admin")
+		return err
+	}
+	if err := put(gateway(spec), tree.Object{"route_advertisement_types": []any{"TIER1_LB_VIP", "TIER1_STATIC_ROUTES"}}); err != nil {
+		return err
+	}
+	if spec.Edge != topology.NoEdge {
+		edge := tree.EdgeClusters + "/" + spec.Edge
+		if err := objects.System(edge, tree.Object{}); err != nil {
+			return err
+		}
+		if err := put(gateway(spec)+"/locale-services/default", tree.Object{"edge_cluster_path": edge}); err != nil {
+			return err
+		}
+	}
+	own := p.ownRanges(spec)
+	for _, pool := range spec.Pools {
+		path := "/infra/ip-pools/" + pool.Name
+		if err := put(path, tree.Object{}); err != nil {
+			return err
+		}
+		ranges := pool.Ranges
+		if len(ranges) == 0 {
+			ranges = []string{own[0]}
+			own = own[1:]
+		}
+		for i, text := range ranges {
+			r, err := topology.ParseRange(text)
+			if err != nil {
+				return err
+			}
+			subnet := tree.Object{
+				"cidr":              network(r).String(),
+				"allocation_ranges": []any{tree.Object{"start": r.First.String(), "end": r.Last.String()}},
+			}
+			if err := put(fmt.Sprintf("%s/ip-subnets/%d", path, i+1), subnet); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownRanges divides the sandbox's addresses among the pools without ranges.
+func (p *Part) ownRanges(spec *topology.NSX) (all []string) {
+	n := 0
+	for _, pool := range spec.Pools {
+		if len(pool.Ranges) == 0 {
+			n++
+		}
+	}
+	for i := range n {
+		share := (lastAddress - firstAddress + 1) / n
+		first := firstAddress + i*share
+		all = append(all, fmt.Sprintf("127.1.%d.%d-127.1.%[1]d.%[3]d", p.Block(), first, first+share-1))
+	}
+	return all
+}
+
+// network is the smallest one with all addresses of a range.
+func network(r topology.AddressRange) netip.Prefix {
+	bits := r.First.BitLen()
+	for n := netip.PrefixFrom(r.First, bits); ; bits-- {
+		if n = netip.PrefixFrom(r.First, bits).Masked(); n.Contains(r.Last) {
+			return n
+		}
+	}
+}
+
+func (p *Part) certFile() string { return filepath.Join(p.Dir, "nsx.crt") }
+func (p *Part) keyFile() string  { return filepath.Join(p.Dir, "nsx.key") }
+
+// writeIdentity writes the certificate of the cloud controller manager.
+func (p *Part) writeIdentity() error {
+	pair, err := p.CA().Sign(cert.Leaf{CommonName: User})
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(p.Dir, 0o700), os.WriteFile(p.certFile(), pair.Cert, 0o600), os.WriteFile(p.keyFile(), pair.Key, 0o600))
+}
+
+// CloudConfig returns what a cloud controller manager is configured with, in upstream's YAML: nothing without a manager. The first
+// pool is the one of the default class; each other has a class of its name.
+func (p *Part) CloudConfig() ([]byte, error) {
+	m := p.Manager()
+	if m == nil {
+		return nil, nil
+	}
+	spec := p.Spec()
+	classes := map[string]any{}
+	for _, pool := range spec.Pools[1:] {
+		classes[pool.Name] = map[string]any{"ipPoolName": pool.Name}
+	}
+	conf := map[string]any{
+		"nsxt": map[string]any{
+			"host": m.Addr(), "caFile": p.CAFile, "clientAuthCertFile": p.certFile(), "clientAuthKeyFile": p.keyFile(),
+		},
+		"loadBalancer": map[string]any{
+			"ipPoolName": spec.Pools[0].Name, "size": "SMALL", "tier1GatewayPath": gateway(spec),
+			"tcpAppProfileName": "default-tcp-lb-app-profile", "udpAppProfileName": "default-udp-lb-app-profile",
+		},
+	}
+	if len(classes) > 0 {
+		conf["loadBalancerClass"] = classes
+	}
+	return yaml.Marshal(conf)
+}

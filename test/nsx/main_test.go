@@ -1,0 +1,171 @@
+package nsx
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vmware/vsphere-automation-sdk-go/runtime/protocol/client"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/loadbalancer"
+	lbconfig "k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/loadbalancer/config"
+	"k8s.io/cloud-provider-vsphere/pkg/nsxt"
+	nsxtconfig "k8s.io/cloud-provider-vsphere/pkg/nsxt/config"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
+)
+
+const (
+	cluster = "kubernetes"
+	gateway = "/infra/tier-1s/workload"
+	pool    = "services"
+)
+
+func TestMain(m *testing.M) {
+	// As in upstream's cmd/vsphere-cloud-controller-manager.
+	loadbalancer.AppName = "vsphere-cloud-controller-manager"
+	os.Exit(m.Run())
+}
+
+// rig is an NSX Manager with a gateway, an edge cluster and an IP pool.
+type rig struct {
+	*testing.T
+	*nsx.Manager
+	dir string
+	ca  *cert.CA
+}
+
+func start(t *testing.T, realize time.Duration) *rig {
+	t.Helper()
+	ca, err := cert.NewCA("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := nsx.Start(l, nsx.Options{CA: ca, Realize: realize, Accounts: []nsx.Account{
+		{User: "admin", Password: "right", Role: nsx.EnterpriseAdmin},
+		{User: "remote@corp", Password: "right", Role: nsx.EnterpriseAdmin, Remote: true},
+		{User: "ccm", Role: nsx.EnterpriseAdmin},
+		{User: "auditor", Password: "right", Role: nsx.Auditor},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := m.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &rig{T: t, Manager: m, dir: t.TempDir(), ca: ca}
+	r.file("ca.crt", ca.Cert)
+	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []struct {
+		path   string
+		object tree.Object
+	}{
+		{gateway, tree.Object{"display_name": "workload"}},
+		{gateway + "/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"}},
+		{"/infra/ip-pools/" + pool, tree.Object{"display_name": "Services", "ip_release_delay": int64(0)}},
+		{"/infra/ip-pools/" + pool + "/ip-subnets/one", tree.Object{
+			"cidr": "10.20.0.0/24", "allocation_ranges": []any{tree.Object{"start": "10.20.0.10", "end": "10.20.0.12"}},
+		}},
+	} {
+		if _, err := m.Tree().Put(o.path, o.object, "admin"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func (r *rig) file(name string, content []byte) string {
+	r.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		r.Fatal(err)
+	}
+	return path
+}
+
+// connector returns upstream's connection.
+func (r *rig) connector(edit func(*nsxtconfig.Config)) client.Connector {
+	r.Helper()
+	c := &nsxtconfig.Config{Host: r.Addr(), User: "admin", Password: "right", CAFile: filepath.Join(r.dir, "ca.crt")}
+	if edit != nil {
+		edit(c)
+	}
+	m, err := nsxt.NewConnectorManager(c)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return m.GetConnector()
+}
+
+// balancer returns upstream's load balancers.
+func (r *rig) balancer(edit func(*lbconfig.LBConfig)) loadbalancer.LBProvider {
+	r.Helper()
+	c := &lbconfig.LBConfig{LoadBalancer: lbconfig.LoadBalancerConfig{
+		LoadBalancerClassConfig: lbconfig.LoadBalancerClassConfig{
+			IPPoolName: "Services", TCPAppProfileName: "default-tcp-lb-app-profile", UDPAppProfileName: "default-udp-lb-app-profile",
+		},
+		Size: "SMALL", Tier1GatewayPath: gateway,
+	}}
+	if edit != nil {
+		edit(c)
+	}
+	p, err := loadbalancer.NewLBProvider(c, r.connector(nil))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+// paths returns the paths of the objects, without those of the rig.
+func (r *rig) paths() map[string]tree.Object {
+	all := map[string]tree.Object{}
+	for _, o := range r.Tree().All() {
+		if o["_create_user"] != "admin" || o["tags"] != nil {
+			all[o["path"].(string)] = o
+		}
+	}
+	return all
+}
+
+func service(name string, ports ...corev1.ServicePort) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: ports},
+	}
+}
+
+func tcp(port, nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: port, NodePort: nodePort}
+}
+
+func udp(port, nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: port, NodePort: nodePort}
+}
+
+func nodes(n int) []*corev1.Node {
+	var all []*corev1.Node
+	for i := range n {
+		all = append(all, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%d", i)},
+			Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i+1)}}},
+		})
+	}
+	return all
+}
