@@ -87,7 +87,7 @@ func (p *provision) build(ctx context.Context, w *dependencies) (*sidecarControl
 		return nil, err
 	}
 	if published != nil {
-		volumes = capacity.NewProvisionWrapper(volumes, published.objects) // it tells when the capacity has changed
+		volumes = capacity.NewProvisionWrapper(volumes, published.objects) // it reports changes of the capacity
 	}
 	all := controller.NewProvisionController(ctx, w.client, w.driver.name, volumes, options...)
 	sweeper := p.sweeper(w, claims.Lister(), snapshotClient)

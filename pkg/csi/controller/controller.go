@@ -75,7 +75,7 @@ func (c *Controller) ControllerGetCapabilities(context.Context, *csi.ControllerG
 
 // GetCapacity returns the capacity for volumes of a StorageClass in a topology: the sum of the free space of the allowed
 // datastores, and as maximum volume size the free space of the emptiest. Without any datastore it returns 0, not an error. If
-// CreateVolume refuses the class whatever the topology is, because of a wrong parameter or of a policy or a datastore that does
+// CreateVolume refuses the class in every topology, because of a wrong parameter or of a policy or a datastore that does
 // not exist, it returns the largest size of a disk: the scheduler would hide the pod from CreateVolume otherwise, which has the
 // reason for the user.
 func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
@@ -84,10 +84,10 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 			return &csi.GetCapacityResponse{}, nil // no capacity for unsupported volumes
 		}
 	}
-	whatever := &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(maxSize)}
+	unlimited := &csi.GetCapacityResponse{AvailableCapacity: maxSize, MaximumVolumeSize: wrapperspb.Int64(maxSize)}
 	p, err := readParameters(r.GetParameters())
 	if err != nil {
-		return whatever, nil
+		return unlimited, nil
 	}
 	requirement := volume.Requirement{
 		Policy: p.policy, DatastoreURL: p.datastoreURL, Share: slices.ContainsFunc(r.GetVolumeCapabilities(), isShared),
@@ -100,24 +100,24 @@ func (c *Controller) GetCapacity(ctx context.Context, r *csi.GetCapacityRequest)
 	case errors.Is(err, volume.ErrNoDatastore):
 		return &csi.GetCapacityResponse{}, nil
 	case errors.Is(err, volume.ErrNotFound):
-		return whatever, nil
+		return unlimited, nil
 	case err != nil:
 		return nil, failed(err, "capacity")
 	}
 	type key struct{ vcenter, url string }
 	seen := map[key]bool{}
-	var sum, largest int64
+	var sum, emptiest int64
 	for _, place := range places {
 		for _, d := range place.Datastores {
 			if k := (key{d.VCenter, d.URL}); !seen[k] {
 				seen[k] = true
-				sum, largest = sum+max(d.Free, 0), max(largest, d.Free)
+				sum, emptiest = sum+max(d.Free, 0), max(emptiest, d.Free)
 			}
 		}
 	}
 	return &csi.GetCapacityResponse{
 		AvailableCapacity: sum,
-		MaximumVolumeSize: wrapperspb.Int64(min(largest/mib*mib, maxSize)),
+		MaximumVolumeSize: wrapperspb.Int64(min(emptiest/mib*mib, maxSize)),
 		MinimumVolumeSize: wrapperspb.Int64(mib),
 	}, nil
 }

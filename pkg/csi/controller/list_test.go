@@ -127,7 +127,7 @@ func TestCapacity(t *testing.T) {
 		})
 	}
 	// Of a class that CreateVolume refuses, CreateVolume has the reason: the scheduler must let its pods pass.
-	const whatever = 62 << 10 * gib
+	const largest = 62 << 10 * gib
 	fake, c := newCluster(t)
 	for _, wrong := range []map[string]string{{"csi.storage.k8s.io/fstype": "ntfs"}, {"nonsense": "x"}, {"datastoreurl": "a", "DatastoreURL": "b"}, {"diskformat": "thick"}} {
 		create := request("wrong", gib, "a")
@@ -136,7 +136,7 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("CreateVolume takes %v", wrong)
 		}
 		answer, err := c.GetCapacity(t.Context(), &csi.GetCapacityRequest{Parameters: wrong})
-		if err != nil || answer.GetMaximumVolumeSize().GetValue() != whatever {
+		if err != nil || answer.GetMaximumVolumeSize().GetValue() != largest {
 			t.Errorf("%v: %v, %v", wrong, answer, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestCapacity(t *testing.T) {
 	wantCode(t, err, codes.Unavailable)
 	fake.Fail("Places", volume.ErrNotFound)
 	answer, err := c.GetCapacity(t.Context(), &csi.GetCapacityRequest{})
-	if err != nil || answer.GetMaximumVolumeSize().GetValue() != whatever {
+	if err != nil || answer.GetMaximumVolumeSize().GetValue() != largest {
 		t.Errorf("%v, %v", answer, err)
 	}
 }
