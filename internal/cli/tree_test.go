@@ -79,7 +79,7 @@ var silent = []string{
 // Every command about a running sandbox prints the same if none is running: exit status 1, and how to start one.
 func TestNoSandbox(t *testing.T) {
 	arguments := map[string][]string{
-		"get kubeconfig": {}, "explain node": {"a"}, "explain vm": {"a"}, "explain volume": {"a"}, "vm move": {"a", "--to", "b"}, "vm destroy": {"a", "--yes"},
+		"get kubeconfig": {}, "explain node": {"a"}, "explain vm": {"a"}, "explain volume": {"a"}, "explain service": {"a"}, "vm move": {"a", "--to", "b"}, "vm destroy": {"a", "--yes"},
 		"volume move": {"a", "--to", "b"}, "ccm swap": {"builtin"}, "wait": {"--for=ready"}, "vcenter slow": {"--delay", "1s"}, "taint out-of-service": {"a"},
 	}
 	groups := []string{"get", "explain", "vm", "status", "wait", "logs", "events", "env"}

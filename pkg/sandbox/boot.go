@@ -40,7 +40,7 @@ func (s *Sandbox) steps() []step {
 		Initialized: step{Name: "initialization", Start: s.awaitCluster, NoTimeout: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, NoTimeout: true},
 	}
-	if s.hasNSX() {
+	if hasNSX(s) {
 		stock.NSX = step{Name: "NSX Manager", Start: s.nsx.Start, Stop: s.nsx.Stop}
 	}
 	if s.opts.LoadBalancer == LoadBalancerSimple || s.opts.LoadBalancer == LoadBalancerNSX {

@@ -22,7 +22,7 @@ import (
 type CCM = ccm.Options
 
 // cloudConfig returns vsphere.conf for the vCenters, and for the NSX Manager if the cloud controller manager uses it.
-func (s *Sandbox) cloudConfig(c sim.CloudConfig) ([]byte, error) {
+func cloudConfig(s *Sandbox, c sim.CloudConfig) ([]byte, error) {
 	conf, err := s.source.CloudConfig(c)
 	if err != nil || s.opts.LoadBalancer != LoadBalancerNSX {
 		return conf, err
@@ -38,7 +38,7 @@ func assembleCCM(s *Sandbox) {
 		Log: s.log, Logger: s.opts.Logger, Causes: s.causes, Background: &s.background,
 		Client:    func() kubernetes.Interface { return s.cluster.Client() },
 		VCenters:  func() vcenters.List { return vcentersOf(s) },
-		Render:    s.cloudConfig,
+		Render:    func(c sim.CloudConfig) ([]byte, error) { return cloudConfig(s, c) },
 		Namespace: place.Namespace, Labels: place.Labels,
 		Provided: s.opts.CCM.None || s.guarded() != nil,
 	}

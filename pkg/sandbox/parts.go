@@ -257,7 +257,7 @@ func assemble(s *Sandbox) {
 }
 
 // hasNSX reports whether the topology has an NSX Manager that runs on the ground.
-func (s *Sandbox) hasNSX() bool { return s.opts.Topology != nil && s.opts.Topology.Spec.NSX != nil }
+func hasNSX(s *Sandbox) bool { return s.opts.Topology != nil && s.opts.Topology.Spec.NSX != nil }
 
 // hostsOf lists the addresses of vCenters.
 func hostsOf(all vcenters.List) (hosts []string) {

@@ -155,7 +155,7 @@ func NewCmdNSX(d *command.Deps, runF func(context.Context, *options) error) *cob
 			return []string{o.Path, o.Service, o.Type}
 		},
 		one: "NSX object", many: "NSX objects",
-		columns: "gateways, IP pools, load balancers, virtual servers and the like\nof the NSX Manager, with the Service that each belongs to. -o json has them as\nthe Policy API does. NAME is a path, a type, or NAMESPACE/NAME of a Service",
+		columns: "gateways, IP pools, load balancers, virtual servers and others\nof the NSX Manager, with the Service that each belongs to. -o json has them as\nthe Policy API does. NAME is a path, a type, or NAMESPACE/NAME of a Service",
 	}, "nsx", []string{"nsxobjects"}, complete.NSX(d), runF)
 }
 

@@ -298,7 +298,7 @@ func NSX() output.Kind[api.NSXObject] {
 			{Header: "SERVICE", Value: func(o api.NSXObject) string { return o.Service }},
 			{Header: "ADDRESS", Value: func(o api.NSXObject) string { return o.Address }},
 			{Header: "STATE", Value: func(o api.NSXObject) string { return o.State }},
-			{Header: "REVISION", Value: func(o api.NSXObject) string { return strconv.FormatInt(o.Revision, 10) }},
+			{Header: "REVISION", Wide: true, Value: func(o api.NSXObject) string { return strconv.FormatInt(o.Revision, 10) }},
 			{Header: "PATH", Wide: true, Value: func(o api.NSXObject) string { return o.Path }},
 			{Header: "USER", Wide: true, Value: func(o api.NSXObject) string { return o.User }},
 			{Header: "ERROR", Wide: true, Value: func(o api.NSXObject) string { return o.Error }},

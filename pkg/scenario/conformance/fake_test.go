@@ -138,7 +138,7 @@ func askDestroy(provider, node string) error {
 		return fmt.Errorf("the provider is %s", provider)
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", os.Getenv("VSPHERE_SANDBOX_PROVIDER"))
+		return new(net.Dialer).DialContext(ctx, "unix", os.Getenv("E2E_PROVIDER_SOCKET"))
 	}}}
 	answer, err := client.Post("http://sandbox/destroy", "text/plain", strings.NewReader(node))
 	if err != nil {

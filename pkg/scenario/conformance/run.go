@@ -221,7 +221,7 @@ func (r *runner) batch(ctx context.Context, specs []Spec, again bool) error {
 	}
 	cmd := exec.CommandContext(ctx, r.Program, args...)
 	cmd.Dir = r.Dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig, "VSPHERE_SANDBOX_PROVIDER=" + r.provider}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + r.Dir, "HOME=" + r.Dir, "KUBECONFIG=" + r.Kubeconfig, "E2E_PROVIDER_SOCKET=" + r.provider}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for this process, which passes it on once
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = grace
