@@ -29,14 +29,14 @@ func TestManifest(t *testing.T) {
 		}
 	}
 	_, err := ccm.Manifest(t.Context(), "v1.3.0", o)
-	upstreamtest.WantError(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
+	_ = upstreamtest.WantError(t, err, "ccm-manifest-missing", "its module has no manifest for v1.3")
 	_, err = ccm.Manifest(t.Context(), "v1.36.0", o) // whose checksum is known, and another one
-	upstreamtest.WantError(t, err, "ccm-manifest-missing", "this is not what was released")
+	_ = upstreamtest.WantError(t, err, "ccm-manifest-missing", "this is not what was released")
 	_, err = ccm.Manifest(t.Context(), "1.2.3/../..", o)
-	upstreamtest.WantError(t, err, "usage", "is no version")
+	_ = upstreamtest.WantError(t, err, "usage", "is no version")
 	o.Go = upstreamtest.Go(t, `echo '{"Error": "no such host"}'; exit 1`)
 	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
-	upstreamtest.WantError(t, err, "ccm-manifest-missing", "no such host")
+	_ = upstreamtest.WantError(t, err, "ccm-manifest-missing", "no such host")
 	o.Go = filepath.Join(t.TempDir(), "none")
 	_, err = ccm.Manifest(t.Context(), "v1.2.3", o)
 	if try := upstreamtest.WantError(t, err, "go-missing", "there is no Go toolchain").Try; try != "--ccm-manifest FILE" {
@@ -63,7 +63,7 @@ func TestChart(t *testing.T) {
 		}
 	}
 	_, err := ccm.Chart(t.Context(), "v1.3.1", o)
-	upstreamtest.WantError(t, err, "ccm-chart-missing", "its module has no chart for v1.3")
+	_ = upstreamtest.WantError(t, err, "ccm-chart-missing", "its module has no chart for v1.3")
 	_, err = ccm.Chart(t.Context(), "1.2", o)
-	upstreamtest.WantError(t, err, "usage", "is no version")
+	_ = upstreamtest.WantError(t, err, "usage", "is no version")
 }

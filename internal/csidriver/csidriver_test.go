@@ -34,7 +34,7 @@ func TestManifest(t *testing.T) {
 	}
 	o := program.Options{Go: upstreamtest.Go(t, fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:x"}'`, source))}
 	_, err := csidriver.Manifest(t.Context(), "v3.9.0", o)
-	upstreamtest.WantError(t, err, csidriver.ManifestMissing, "its module has no manifest")
+	_ = upstreamtest.WantError(t, err, csidriver.ManifestMissing, "its module has no manifest")
 	for name, text := range map[string]string{"namespace.yaml": "kind: Namespace", "vsphere-csi-driver.yaml": "kind: Deployment\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o444); err != nil {
 			t.Fatal(err)
@@ -45,10 +45,10 @@ func TestManifest(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	_, err = csidriver.Manifest(t.Context(), "v3.7.0", o) // whose checksum is known, and another one
-	upstreamtest.WantError(t, err, csidriver.ManifestMissing, "this is not what was released")
+	_ = upstreamtest.WantError(t, err, csidriver.ManifestMissing, "this is not what was released")
 	o.Go = filepath.Join(t.TempDir(), "none")
 	_, err = csidriver.Manifest(t.Context(), "v3.9.0", o)
-	upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
+	_ = upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
 }
 
 func TestBuild(t *testing.T) {
@@ -74,8 +74,8 @@ esac`, source))}
 		t.Errorf("%+v, %v", again, err)
 	}
 	_, err = csidriver.Build(t.Context(), "v3.9.1", o)
-	upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
+	_ = upstreamtest.WantError(t, err, program.GoMissing, "there is no Go toolchain")
 	o.Go = upstreamtest.Go(t, `echo '{"Error": "unknown revision"}'; exit 1`)
 	_, err = csidriver.Build(t.Context(), "v3.9.1", o)
-	upstreamtest.WantError(t, err, "csi-version-unknown", "there is no such version")
+	_ = upstreamtest.WantError(t, err, "csi-version-unknown", "there is no such version")
 }

@@ -114,7 +114,7 @@ func TestTruncatedArchives(t *testing.T) {
 				}
 				continue
 			}
-			upstreamtest.WantError(t, err, "ccm-archive-broken", short)
+			_ = upstreamtest.WantError(t, err, "ccm-archive-broken", short)
 			requireTidy(t, o)
 		}
 	}
@@ -152,6 +152,6 @@ func TestArchivesThatAreNone(t *testing.T) {
 		{dir, "ccm-image-unusable", "damaged"},
 	} {
 		_, err := resolve(t, options(t), "archive:"+tc.path)
-		upstreamtest.WantError(t, err, tc.code, tc.words, tc.path)
+		_ = upstreamtest.WantError(t, err, tc.code, tc.words, tc.path)
 	}
 }

@@ -141,11 +141,11 @@ func TestImagePlatform(t *testing.T) {
 	}
 	requireContent(t, o, p.Path, native(t))
 	_, err = resolve(t, o, "image:"+at+"/ccm:arm")
-	upstreamtest.WantError(t, err, "ccm-wrong-platform", at+"/ccm:arm", "is for linux/arm64, linux/s390x; this machine is linux/amd64")
+	_ = upstreamtest.WantError(t, err, "ccm-wrong-platform", at+"/ccm:arm", "is for linux/arm64, linux/s390x; this machine is linux/amd64")
 	o.OS, o.Arch = "darwin", "arm64"
 	push(t, at+"/ccm:one", imageOf(t, "", layerOf(t, file("bin/"+CCM.File(), native(t)))))
 	_, err = resolve(t, o, "image:"+at+"/ccm:one")
-	upstreamtest.WantError(t, err, "ccm-wrong-platform", "is for linux/amd64; this machine is darwin/arm64")
+	_ = upstreamtest.WantError(t, err, "ccm-wrong-platform", "is for linux/amd64; this machine is darwin/arm64")
 }
 
 func TestUnusableImages(t *testing.T) {
@@ -173,7 +173,7 @@ func TestUnusableImages(t *testing.T) {
 			ref := at + "/bad:" + tc.name
 			push(t, ref, imageOf(t, tc.entrypoint, tc.layers...))
 			_, err := resolve(t, o, "image:"+ref)
-			upstreamtest.WantError(t, err, tc.code, tc.words, ref)
+			_ = upstreamtest.WantError(t, err, tc.code, tc.words, ref)
 			requireTidy(t, o)
 		})
 	}
@@ -207,7 +207,7 @@ func TestRegistryThatRefuses(t *testing.T) {
 		{answering(500) + "/ccm:v1", "answers 500 Internal Server Error"},
 	} {
 		_, err := resolve(t, options(t), "image:"+tc.ref)
-		upstreamtest.WantError(t, err, "ccm-image-refused", tc.words, tc.ref)
+		_ = upstreamtest.WantError(t, err, "ccm-image-refused", tc.words, tc.ref)
 	}
 }
 

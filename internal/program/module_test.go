@@ -39,11 +39,11 @@ esac`, source, sum)
 		t.Errorf("%+v, %v, want %+v", again, err, p)
 	}
 	_, err = resolve(t, o, "module:v1.2.4")
-	upstreamtest.WantError(t, err, "go-missing", "there is no Go toolchain")
+	_ = upstreamtest.WantError(t, err, "go-missing", "there is no Go toolchain")
 
 	o.Go = upstreamtest.Go(t, answer("h1:x"))
 	_, err = resolve(t, o, "module:v1.36.0")
-	upstreamtest.WantError(t, err, "ccm-build-failed", "this is not what was released")
+	_ = upstreamtest.WantError(t, err, "ccm-build-failed", "this is not what was released")
 	if left, err := filepath.Glob(filepath.Join(o.Cache, "upstream", "*", "*", "*")); err != nil || !slices.Equal(left, []string{want}) {
 		t.Errorf("in the cache: %v, %v", left, err)
 	}
@@ -68,7 +68,7 @@ esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0
 			o := options(t)
 			o.Go = upstreamtest.Go(t, tc.script)
 			_, err := resolve(t, o, "module:v1.36.9")
-			upstreamtest.WantError(t, err, tc.code, tc.words, "module:v1.36.9")
+			_ = upstreamtest.WantError(t, err, tc.code, tc.words, "module:v1.36.9")
 			if try := err.(*coded.Error).Try; try != tc.try {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}
@@ -99,7 +99,7 @@ func TestFindModule(t *testing.T) {
 				}
 				return
 			}
-			upstreamtest.WantError(t, err, tc.code, "", "module:v1.36.9")
+			_ = upstreamtest.WantError(t, err, tc.code, "", "module:v1.36.9")
 			if try := err.(*coded.Error).Try; try != tc.try {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}

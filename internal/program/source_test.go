@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		"module:v1.36.0/../../etc": "is no version",
 	} {
 		_, err := Parse(text)
-		upstreamtest.WantError(t, err, "usage", words)
+		_ = upstreamtest.WantError(t, err, "usage", words)
 	}
 }
 

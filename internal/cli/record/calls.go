@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -22,7 +21,7 @@ func (o *options) recordCalls() (err error) {
 		return &report.Error{Code: "trace-unreadable", Message: err.Error(), Exit: report.Usage, Try: "a file that \"vsphere-sandbox up --trace FILE\" wrote"}
 	}
 	defer in.Close() // only read: closing cannot lose data
-	out := io.Writer(o.streams.Out)
+	out := o.streams.Out
 	var file *pending
 	if o.file != "" {
 		if file, err = create(o.file, o.force); err != nil {

@@ -124,10 +124,11 @@ func (o *options) environment(access []api.Access, datacenters []api.Datacenter)
 		lines += fmt.Sprintf("# govc talks to vCenter %s; %s%s env --vcenter chooses another: %s\n",
 			access[0].VCenter, command.Program, o.nameFlag(), strings.Join(others, ", "))
 	}
+	var containers strings.Builder
 	for _, a := range access {
 		if a.ContainerURL != "" {
-			lines += fmt.Sprintf("# containers reach vCenter %s at %s, and verify it with %s\n", a.VCenter, a.ContainerURL, a.CAFile)
+			fmt.Fprintf(&containers, "# containers reach vCenter %s at %s, and verify it with %s\n", a.VCenter, a.ContainerURL, a.CAFile)
 		}
 	}
-	return lines
+	return lines + containers.String()
 }

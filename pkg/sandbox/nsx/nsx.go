@@ -190,11 +190,10 @@ func (p *Part) ownRanges(spec *topology.NSX) (all []string) {
 // network is the smallest one with all addresses of a range.
 func network(r topology.AddressRange) netip.Prefix {
 	bits := r.First.BitLen()
-	for n := netip.PrefixFrom(r.First, bits); ; bits-- {
-		if n = netip.PrefixFrom(r.First, bits).Masked(); n.Contains(r.Last) {
-			return n
-		}
+	for !netip.PrefixFrom(r.First, bits).Contains(r.Last) {
+		bits--
 	}
+	return netip.PrefixFrom(r.First, bits).Masked()
 }
 
 func (p *Part) certFile() string { return filepath.Join(p.Dir, "nsx.crt") }

@@ -19,13 +19,17 @@ func TestPolicyErrors(t *testing.T) {
 		retry  string
 	}{
 		"conflict": {RESTError{Type: "CONFLICT", Message: "busy"}, 409, map[string]any{
-			"httpStatus": "CONFLICT", "error_code": 604.0, "module_name": "common-services", "error_message": "busy"}, ""},
+			"httpStatus": "CONFLICT", "error_code": 604.0, "module_name": "common-services", "error_message": "busy",
+		}, ""},
 		"revision": {RESTError{Type: "PRECONDITION_FAILED", Message: "old"}, 412, map[string]any{
-			"httpStatus": "PRECONDITION_FAILED", "error_code": 604.0, "module_name": "common-services", "error_message": "old"}, ""},
+			"httpStatus": "PRECONDITION_FAILED", "error_code": 604.0, "module_name": "common-services", "error_message": "old",
+		}, ""},
 		"unavailable": {RESTError{Type: "SERVICE_UNAVAILABLE", Message: "starting"}, 503, map[string]any{
-			"httpStatus": "SERVICE_UNAVAILABLE", "error_code": 503.0, "module_name": "common-services", "error_message": "starting"}, ""},
+			"httpStatus": "SERVICE_UNAVAILABLE", "error_code": 503.0, "module_name": "common-services", "error_message": "starting",
+		}, ""},
 		"throttled": {Throttle{Rate: 1e-9, Code: 429}, 429, map[string]any{
-			"httpStatus": "TOO_MANY_REQUESTS", "error_code": 102.0, "module_name": "common-services", "error_message": "The client exceeded the request rate of the manager."}, "1"},
+			"httpStatus": "TOO_MANY_REQUESTS", "error_code": 102.0, "module_name": "common-services", "error_message": "The client exceeded the request rate of the manager.",
+		}, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &Gate{next: http.NotFoundHandler(), opts: Options{NSX: true}, stats: newStats(), recent: newRing(8), mode: Mode{State: Up}}

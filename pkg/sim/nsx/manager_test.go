@@ -140,7 +140,7 @@ func TestAuthentication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := clientOf(r.ca, p.TLS()).Get("https://" + r.Addr() + "/policy/api/v1/infra/lb-pools"); err == nil && resp.StatusCode == 200 {
+	if resp, err := clientOf(r.ca, p.TLS()).Get("https://" + r.Addr() + "/policy/api/v1/infra/lb-pools"); err == nil && resp.StatusCode == http.StatusOK {
 		t.Error("a certificate of another authority is accepted")
 	}
 	if err := r.SetPassword("admin", "new"); err != nil {

@@ -44,11 +44,11 @@ func pattern(path string) (string, bool) {
 // root is the path of what has no other parent.
 const root = "/infra"
 
-// split returns the parent of a path, the collection and the identifier.
-func split(path string) (parent, collection, id string) {
+// split returns the parent of a path, two elements up, and the identifier.
+func split(path string) (parent, id string) {
 	parts := strings.Split(path, "/")
 	n := len(parts)
-	return strings.Join(parts[:n-2], "/"), parts[n-2], parts[n-1]
+	return strings.Join(parts[:n-2], "/"), parts[n-1]
 }
 
 // kindOf returns the kind of the object at a path; false if the tree holds none there.

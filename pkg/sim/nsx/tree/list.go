@@ -60,7 +60,7 @@ func (t *Tree) List(collection string, p Page) (Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settle(time.Now())
-	if parent, _, _ := split(collection + "/x"); parent != root && (t.nodes[parent] == nil || t.nodes[parent].gone) {
+	if parent, _ := split(collection + "/x"); parent != root && (t.nodes[parent] == nil || t.nodes[parent].gone) {
 		return Result{}, missing(parent)
 	}
 	var all []*node

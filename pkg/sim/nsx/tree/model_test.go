@@ -172,7 +172,7 @@ func TestModel(t *testing.T) {
 
 // parented is for objects below another: that one must exist.
 func (m model) parented(path string, do func() int) int {
-	if parent, _, _ := split(path); parent != root && m[parent] == nil {
+	if parent, _ := split(path); parent != root && m[parent] == nil {
 		return http.StatusBadRequest
 	}
 	return do()

@@ -17,7 +17,7 @@ func (o Object) text(field string) string {
 }
 
 // clone returns a deep copy.
-func (o Object) clone() Object { return Object(cloneValue(o).(Object)) }
+func (o Object) clone() Object { return cloneValue(o).(Object) }
 
 func cloneValue(v any) any {
 	switch v := v.(type) {

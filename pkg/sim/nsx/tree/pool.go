@@ -37,7 +37,7 @@ func (t *Tree) settle(now time.Time) {
 
 // allocate returns the address of an allocation that has none yet, or why it gets none.
 func (t *Tree) allocate(n *node) (netip.Addr, error) {
-	pool, _, _ := split(n.path)
+	pool, _ := split(n.path)
 	taken := t.taken(pool)
 	ranges := t.ranges(pool)
 	if requested := n.object.text(fieldRequested); requested != "" {
@@ -80,7 +80,7 @@ func (t *Tree) taken(pool string) map[netip.Addr]bool {
 func (t *Tree) below(path, pattern string) []*node {
 	var all []*node
 	for _, n := range t.nodes {
-		if parent, _, _ := split(n.path); n.pattern == pattern && parent == path && !n.gone {
+		if parent, _ := split(n.path); n.pattern == pattern && parent == path && !n.gone {
 			all = append(all, n)
 		}
 	}
@@ -90,7 +90,7 @@ func (t *Tree) below(path, pattern string) []*node {
 
 // free releases the address of an allocation after the delay of its pool.
 func (t *Tree) free(n *node, now time.Time) {
-	pool, _, _ := split(n.path)
+	pool, _ := split(n.path)
 	if !n.address.IsValid() {
 		return
 	}

@@ -166,7 +166,7 @@ func (t *Tree) change(path string, o Object, user string, merge bool) (*node, er
 
 // write stores an object in place of old, which may be nil.
 func (t *Tree) write(path string, in Object, user string, old *node) (*node, error) {
-	parent, _, id := split(path)
+	parent, id := split(path)
 	if parent != root && (t.nodes[parent] == nil || t.nodes[parent].gone) {
 		return nil, badPath(parent)
 	}
@@ -228,7 +228,7 @@ func (t *Tree) write(path string, in Object, user string, old *node) (*node, err
 // read returns an object as it is stored, and the paths that it names.
 func (t *Tree) read(path string, in Object) (o Object, refs []string, err error) {
 	k, _ := t.kindOf(path)
-	_, _, id := split(path)
+	_, id := split(path)
 	in = maps.Clone(in)
 	maps.DeleteFunc(in, func(name string, _ any) bool { return ignored(name) })
 	name := in.text(fieldType)

@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"/infra/lb-services/x", Object{"size": "HUGE"}, "size must be one of SMALL, MEDIUM, LARGE, XLARGE, DLB"},
-		{"/infra/lb-services/x", Object{"colour": "red"}, "colour is no field"},
+		{"/infra/lb-services/x", Object{"tint": "red"}, "tint is no field"},
 		{"/infra/lb-services/x", Object{"connectivity_path": "/infra/tier-1s/none"}, "The path=[/infra/tier-1s/none] is invalid (code 500012)"},
 		{"/infra/lb-services/x", Object{"connectivity_path": "/infra/lb-pools/none"}, "is no path of tier-1s"},
 		{"/infra/lb-services/x", Object{"display_name": strings.Repeat("é", 256)}, "display_name has more than 255 characters"},
