@@ -73,7 +73,7 @@ type options struct {
 	registry, cache string
 
 	choice conformance.Choice
-	known  []conformance.Outcome
+	before conformance.Report // of the run that is resumed
 }
 
 // NewCmdConformance returns the command; runF, when not nil, runs in its place.
@@ -228,7 +228,7 @@ func (o *options) read(r release.Release) error {
 			return report.UsageError("--artifacts DIR that is new", "--resume: the results in %s are of %s %s, not of %s", o.artifacts, of.what, of.was, of.is)
 		}
 	}
-	o.known = before.Outcomes
+	o.before = before
 	return nil
 }
 
@@ -264,12 +264,12 @@ func run(ctx context.Context, o *options) (err error) {
 		if err := s.Keep(o.artifacts, s.suite); err != nil {
 			return err
 		}
-		s.report.Outcomes = o.known // they stay if nothing comes of this run
-		if err := s.keep(o.known); err != nil {
+		if err := s.keep(nil); err != nil { // the results of the run before stay if nothing comes of this one
 			return err
 		}
 	}
 	err = s.tests(ctx, has)
+	s.report.Add(o.before)
 	s.report = stage.Masked(s.Show, s.report)
 	s.suite.Took, s.suite.Scenarios, s.suite.Tables = time.Since(s.suite.Began), s.report.Results(), []result.Table{s.report.Table()}
 	s.Finish(ctx, s.suite, &err)
@@ -364,7 +364,7 @@ func (s *session) tests(ctx context.Context, has sandbox.Kubernetes) error {
 		}
 		var outcomes []conformance.Outcome
 		outcomes, err = conformance.Run(ctx, plan, conformance.Options{
-			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: kubectl, Driver: driver, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.known,
+			Program: program, Kubeconfig: status.Kubeconfig, Kubectl: kubectl, Driver: driver, Dir: work, Log: log, Parallel: s.o.parallel, Known: s.o.before.Outcomes,
 			Keep: s.keep, Running: s.begins, Ended: s.ended, Destroy: s.destroyer(),
 		})
 		s.report.Outcomes = outcomes
@@ -411,6 +411,7 @@ func (s *session) keep(outcomes []conformance.Outcome) error {
 	}
 	now := *s.report
 	now.Outcomes = outcomes
+	now.Add(s.o.before)
 	return s.Dir.JSON(resultsFile, now)
 }
 

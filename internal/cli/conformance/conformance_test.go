@@ -60,7 +60,7 @@ func TestOptions(t *testing.T) {
 func TestResume(t *testing.T) {
 	r := release.Default()
 	o := &options{resume: true, artifacts: t.TempDir()}
-	if err := o.read(r); err != nil || o.known != nil {
+	if err := o.read(r); err != nil || len(o.before.Outcomes) > 0 {
 		t.Errorf("the first sitting: %v", err)
 	}
 	file := filepath.Join(o.artifacts, resultsFile)
@@ -77,8 +77,8 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.read(r); err != nil || len(o.known) != 1 || o.known[0].Name != "[sig-apps] x" || o.known[0].Verdict != result.Passed {
-		t.Errorf("%+v, %v", o.known, err)
+	if err := o.read(r); err != nil || len(o.before.Outcomes) != 1 || o.before.Outcomes[0].Name != "[sig-apps] x" || o.before.Outcomes[0].Verdict != result.Passed {
+		t.Errorf("%+v, %v", o.before, err)
 	}
 	if err := o.read(release.Release{Version: "v1.30.0"}); err == nil || !strings.Contains(err.Error(), "are of Kubernetes "+r.Version+", not of v1.30.0") {
 		t.Errorf("another release: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -31,6 +32,29 @@ const (
 	APIVersion = "sandbox.vsphere/v1alpha1"
 	Kind       = "ConformanceReport"
 )
+
+// Add adds what an earlier report of the same cluster has of tests that this one does not have: a run with --focus is only about a
+// part of them. Names in a report that was kept are masked, and so are those that it is compared by.
+func (r *Report) Add(before Report) {
+	var shapes mask.Mask
+	has := map[string]bool{}
+	for i := range r.Outcomes {
+		has[shapes.String(r.Outcomes[i].Name)] = true
+	}
+	for i := range r.Skipped {
+		has[shapes.String(r.Skipped[i].Name)] = true
+	}
+	for _, o := range before.Outcomes {
+		if !has[shapes.String(o.Name)] {
+			r.Outcomes = append(r.Outcomes, o)
+		}
+	}
+	for _, s := range before.Skipped {
+		if !has[shapes.String(s.Name)] {
+			r.Skipped = append(r.Skipped, s)
+		}
+	}
+}
 
 // Results returns the report as results of scenarios: one for each test, with its SIG as the theme, failures first.
 func (r *Report) Results() []result.Scenario {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -280,5 +281,30 @@ func TestDestroy(t *testing.T) {
 	})
 	if err != nil || len(order) < 3 || !slices.Equal(order[:3], []string{"do", "fail [Serial]", "be deleted [Disruptive]"}) {
 		t.Errorf("ran %q, %v", order, err)
+	}
+}
+
+// A run with a focus keeps what an earlier one has of other tests, also of those whose names were masked.
+func TestAdd(t *testing.T) {
+	outcome := func(name string, v result.Verdict) Outcome { return Outcome{Spec: Spec{Name: name}, Verdict: v} }
+	const basic = "[sig-apps] StatefulSet Basic StatefulSet functionality"
+	var shapes mask.Mask
+	if shapes.String(basic) == basic {
+		t.Fatal("the name is not masked, and proves nothing")
+	}
+	r := Report{Outcomes: []Outcome{outcome("a", result.Passed), outcome(basic, result.Passed)}, Skipped: []Skipped{{Spec{Name: "b"}, "new rule"}}}
+	r.Add(Report{
+		Outcomes: []Outcome{outcome("a", result.Failed), outcome("b", result.Failed), outcome("c", result.Failed), outcome(shapes.String(basic), result.Failed)},
+		Skipped:  []Skipped{{Spec{Name: "a"}, "old rule"}, {Spec{Name: "d"}, "old rule"}},
+	})
+	var got []string
+	for _, o := range r.Outcomes {
+		got = append(got, o.Name+" "+string(o.Verdict))
+	}
+	for _, s := range r.Skipped {
+		got = append(got, s.Name+" "+s.Reason)
+	}
+	if want := []string{"a passed", basic + " passed", "c failed", "b new rule", "d old rule"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
