@@ -242,7 +242,7 @@ func (d *Deployment) ownCSI(ctx context.Context, c CSI) ([]*unstructured.Unstruc
 // controller is one pod that is replaced as a whole, so leader election is off.
 func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstructured, error) {
 	typed, err := objects.All(objects.Config{
-		OnePod: true, SecretNames: []string{csiSecret}, Policies: c.Policies,
+		OnePod: true, SecretNames: []string{csiSecret}, Policies: c.Policies, Capacity: c.Zones,
 	})
 	if err != nil {
 		return nil, err
@@ -298,6 +298,11 @@ func (d *Deployment) patchController(of *appsv1.Deployment, c CSI, off bool) {
 		}
 		one.Image = c.Sidecars
 		one.Args = d.sidecarArgs(one.Name, one.Args, c.Zones)
+		if c.Zones && one.Name == objects.Provisioner { // where it writes CSIStorageCapacity objects
+			one.Env = append(one.Env, corev1.EnvVar{Name: "NAMESPACE", ValueFrom: &corev1.EnvVarSource{
+				FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"},
+			}})
+		}
 	}
 }
 
@@ -311,7 +316,7 @@ func (d *Deployment) sidecarArgs(name string, args []string, zones bool) []strin
 	case name == "csi-attacher":
 		return withFlags(args, "--reconcile-sync="+of(pace.CSIReconcile))
 	case name == "csi-provisioner" && zones:
-		return withFlags(args, "--feature-gates=Topology=true", "--strict-topology=true")
+		return withFlags(args, "--feature-gates=Topology=true", "--strict-topology=true", "--enable-capacity", "--capacity-poll-interval="+of(pace.CSIReconcile))
 	case name == "csi-provisioner": // with topology it would reject nodes without a zone
 		return withFlags(withoutFlags(args, "--strict-topology"), "--feature-gates=Topology=false")
 	default:
