@@ -44,7 +44,7 @@ func fake(t *testing.T) (program, dir string) {
 
 func fakeSpecs() []spec {
 	s := func(file, container, text string, labels ...string) spec {
-		one := spec{ContainerHierarchyTexts: []string{container}, LeafNodeText: text, LeafNodeType: test, LeafNodeLabels: labels, State: "passed"}
+		one := spec{ContainerHierarchyTexts: []string{container, ""}, LeafNodeText: text, LeafNodeType: test, LeafNodeLabels: labels, State: "passed"}
 		one.ContainerHierarchyLabels = [][]string{{strings.Trim(strings.Fields(container)[0], "[]")}}
 		one.LeafNodeLocation.FileName = "/go/k8s.io/kubernetes@v1.37.2/test/e2e/" + file
 		return one
@@ -97,7 +97,7 @@ func fakeMain(dir string, args []string) {
 		case dry:
 		case len(reasons) > 0:
 			s.State = "skipped"
-		case !focus.MatchString("Kubernetes e2e suite " + name):
+		case !focus.MatchString("Kubernetes e2e suite " + s.ContainerHierarchyTexts[0] + " " + s.LeafNodeText): // Ginkgo leaves empty texts out
 			s.State = "skipped"
 		default:
 			fmt.Printf("------------------------------\n%s\n/go/file.go:1\n", name)

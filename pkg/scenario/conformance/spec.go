@@ -69,9 +69,10 @@ type suiteReport struct {
 // test is the type of a node that is a test.
 const test = "It"
 
-// name joins the texts as Ginkgo does for --focus.
+// name joins the texts as Ginkgo does for --focus: without those that are empty.
 func (s *spec) name() string {
-	return strings.TrimSpace(strings.Join(append(slices.Clone(s.ContainerHierarchyTexts), s.LeafNodeText), " "))
+	texts := slices.DeleteFunc(append(slices.Clone(s.ContainerHierarchyTexts), s.LeafNodeText), func(text string) bool { return text == "" })
+	return strings.TrimSpace(strings.Join(texts, " "))
 }
 
 // failed reports whether the state is one of Ginkgo's failures.
