@@ -40,7 +40,7 @@ type Choice struct {
 // Skipped is a test that the cluster cannot run.
 type Skipped struct {
 	Spec
-	Reason string
+	Reason string `json:"reason"`
 }
 
 // Plan is what a run has to do.
