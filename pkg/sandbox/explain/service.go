@@ -39,8 +39,7 @@ func (c Service) address() (q question) {
 	q.Ask = "Where does it answer?"
 	q.saw(apiServer, neither, "Service "+s.Name, "%s", sawSpec(s))
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		q.answer(event.Info, fmt.Sprintf(`vsphere-sandbox kubectl -n %s patch service %s -p '{"spec":{"type":"LoadBalancer"}}'`, s.Namespace, s.Name),
-			"in the cluster only: type %s gets no address outside of it, as type LoadBalancer does", cmp.Or(s.Spec.Type, corev1.ServiceTypeClusterIP))
+		q.answer(event.Info, "", "in the cluster only: type %s gets no address outside of it, as type LoadBalancer does", cmp.Or(s.Spec.Type, corev1.ServiceTypeClusterIP))
 		return q
 	}
 	places, flaws := ingress(s)

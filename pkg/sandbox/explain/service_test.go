@@ -46,7 +46,7 @@ func TestService(t *testing.T) {
 		try     string
 	}{
 		{"answers", service(), "Where does it answer?", event.Info, "it answers at 127.1.0.1:80", ""},
-		{"of another type", service(func(c *Service) { c.Service.Spec.Type = "" }), "Where does it answer?", event.Info, "in the cluster only: type ClusterIP", "patch service web"},
+		{"of another type", service(func(c *Service) { c.Service.Spec.Type = "" }), "Where does it answer?", event.Info, "in the cluster only: type ClusterIP", ""},
 		{"refused", service(pending, reported("Warning", "LoadBalancerFailed", "port 80 is in use")), "Why has it no address?", event.Error, "port 80 is in use", ""},
 		{"of a class", service(pending, func(c *Service) { c.Service.Spec.LoadBalancerClass = new("x/y") }), "Why has it no address?", event.Warning, `nothing has served its class "x/y" yet`, ""},
 		{"silent", service(pending, reported("Normal", "Type", "ClusterIP -> LoadBalancer")), "Why has it no address?", event.Warning, "no Event says why", ""},

@@ -97,27 +97,6 @@ func await(t *testing.T, client *fake.Clientset, name string, want func(*corev1.
 	return s
 }
 
-// awaitEvent waits for an event on a Service whose message has a text.
-func awaitEvent(t *testing.T, client *fake.Clientset, name, text string) {
-	t.Helper()
-	var seen []string
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // the fake has no watch for events
-		list, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen = nil
-		for _, e := range list.Items {
-			if e.InvolvedObject.Name == name {
-				if seen = append(seen, e.Message); strings.Contains(e.Message, text) {
-					return
-				}
-			}
-		}
-	}
-	t.Errorf("%s: no event has %q: %q", name, text, seen)
-}
-
 func hasAddress(s *corev1.Service) bool { return len(s.Status.LoadBalancer.Ingress) > 0 }
 
 func endpoints(t *testing.T, client *fake.Clientset, ready bool) {
@@ -255,7 +234,7 @@ func TestAddresses(t *testing.T) {
 	if ip := got["wished-other"]; !inBlock(netip.MustParseAddr(ip), block) {
 		t.Errorf("wished-other has %s", ip)
 	}
-	awaitEvent(t, client, "wished-other", "spec.loadBalancerIP 127.0.0.11 was not given: the addresses of this sandbox are those of 127.1.251.0/24")
+	awaitNote(t, client, "spec.loadBalancerIP 127.0.0.11 was not given: the addresses of this sandbox are those of 127.1.251.0/24")
 	for name, ip := range map[string]string{"first": "127.1.251.2", "kept": "127.1.251.1", "wished": "127.1.251.77"} {
 		if got[name] != ip {
 			t.Errorf("%s has %s, want %s", name, got[name], ip)

@@ -141,7 +141,7 @@ func TestRelayCloses(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection is still open")
 	}
 	if _, err := net.Dial("tcp", r.Addr().String()); err == nil {
 		t.Error("the relay still listens")
