@@ -7,6 +7,7 @@ package vmoperator
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/supervisor"
 )
 
@@ -40,6 +41,9 @@ const (
 type VirtualMachine struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Status            VirtualMachineStatus `json:"status"`
+
+	// UUID is the parsed BIOS UUID, zero if VM Operator has not reported one. [VirtualMachine.Prepare] sets it.
+	UUID match.UUID `json:"-"`
 }
 
 // VirtualMachineStatus is what VM Operator observed.
@@ -57,9 +61,10 @@ type VirtualMachineStatus struct {
 // String returns the namespace and the name.
 func (vm *VirtualMachine) String() string { return vm.Namespace + "/" + vm.Name }
 
-// Trim drops what nobody reads, which is most of an object's size.
-func (vm *VirtualMachine) Trim() {
+// Prepare parses the UUID, and drops what no caller reads, which is most of an object's size.
+func (vm *VirtualMachine) Prepare() {
 	vm.ManagedFields, vm.Annotations, vm.OwnerReferences = nil, nil, nil
+	vm.UUID, _ = match.ParseUUID(vm.Status.BiosUUID) // zero on an error
 }
 
 // VirtualMachineService is a load balancer in front of virtual machines.
