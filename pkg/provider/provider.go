@@ -412,8 +412,8 @@ func (p *Provider) measures() []metrics.VCenter {
 	return all
 }
 
-// health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
-func (p *Provider) health() []health.Status {
+// Health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
+func (p *Provider) Health() []health.Status {
 	if !p.begun.Load() {
 		return nil
 	}

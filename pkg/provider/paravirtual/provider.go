@@ -92,8 +92,8 @@ const (
 	PrivatePool PodIPPoolType = "Private"
 )
 
-// check validates the options, as upstream's CheckPodIPPoolType does.
-func (o *Options) check() error {
+// Check validates the options. Its errors name the flags. [New] calls it too.
+func (o *Options) Check() error {
 	if o.ClusterName == "" {
 		return errors.New("--cluster-name is empty: it is the cluster's name on the Supervisor, by which load balancers find its VMs")
 	}
@@ -150,7 +150,7 @@ func New(opts Options) (*Provider, error) {
 	opts.FilePeriod = cmp.Or(opts.FilePeriod, 2*time.Second)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Supervisor.UserAgent, opts.Supervisor.Logger = UserAgent, opts.Logger
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	if _, err := readOwner(opts.OwnerReferenceFile); err != nil {
