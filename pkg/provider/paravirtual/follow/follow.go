@@ -105,7 +105,8 @@ func (s *Store[T, P]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		version, err := s.list(ctx)
 		s.once.Do(func() { close(s.tried) })
-		if err == nil {
+		listed := err == nil
+		if listed {
 			failures = 0
 			err = s.watch(ctx, version)
 		}
@@ -114,7 +115,7 @@ func (s *Store[T, P]) Run(ctx context.Context) {
 			return
 		case err == nil || errors.Is(err, supervisor.ErrExpired):
 			continue
-		case errors.Is(err, supervisor.ErrForbidden) && s.Current() == nil: // the list succeeded
+		case listed && errors.Is(err, supervisor.ErrForbidden):
 			if watching {
 				s.cfg.Logger.Info("no right to watch: listing instead", "resource", s.cfg.Resource.String(), "namespace", s.cfg.Namespace, "period", s.cfg.Period)
 			}

@@ -117,17 +117,21 @@ var ErrExpired = errors.New("the resource version is too old")
 const watchSilence = 150 * time.Second
 
 // Watch calls each for every change after version, until the Supervisor ends the watch (nil), it fails, each fails or ctx ends.
-
 func (c *Connection) Watch(ctx context.Context, r Resource, namespace, version string, each func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(watchSilence, func() { cancel(fmt.Errorf("%w: the watch is silent", ErrUnavailable)) })
+	// An API server begins to answer at once.
+	watchdog := time.AfterFunc(c.cfg.CallTimeout, func() { cancel(fmt.Errorf("%w: the watch is silent", ErrUnavailable)) })
 	defer watchdog.Stop()
 	stream, err := c.request(http.MethodGet, r, namespace).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).Stream(ctx)
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		err = cause
+	}
 	if err := c.observe(ctx, err, r); err != nil {
 		return expired(err)
 	}
+	watchdog.Reset(watchSilence)
 	defer func() { _ = stream.Close() }()
 	frames := json.NewDecoder(stream)
 	for {
@@ -181,9 +185,13 @@ func (c *Connection) do(ctx context.Context, r Resource, request *rest.Request, 
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	// MaxRetries(0): the callers retry, and each call has its time.
-	data, err := request.MaxRetries(0).Do(ctx).Raw()
+	result := request.MaxRetries(0).Do(ctx)
+	err := result.Error() // unlike Raw, it decodes the server's Status
 	if err == nil {
-		err = decode(data, into)
+		var data []byte
+		if data, err = result.Raw(); err == nil {
+			err = decode(data, into)
+		}
 	}
 	return c.observe(ctx, err, r)
 }
@@ -226,8 +234,10 @@ func (c *Connection) insteadOf(ctx context.Context, r Resource, missing error) s
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CallTimeout)
 	defer cancel()
 	var group metav1.APIGroup
-	data, err := c.rest.Get().AbsPath("apis", r.Group).MaxRetries(0).Do(ctx).Raw()
+	result := c.rest.Get().AbsPath("apis", r.Group).MaxRetries(0).Do(ctx)
+	err := result.Error()
 	if err == nil {
+		data, _ := result.Raw()
 		err = json.Unmarshal(data, &group)
 	}
 	switch {
