@@ -96,3 +96,4 @@ type builder struct{ client clientset.Interface }
 func (b builder) Client(string) (clientset.Interface, error) { return b.client, nil }
 func (b builder) ClientOrDie(string) clientset.Interface     { return b.client }
 func (b builder) Config(string) (*restclient.Config, error)  { return &restclient.Config{}, nil }
+func (b builder) ConfigOrDie(string) *restclient.Config      { return &restclient.Config{} }

@@ -30,8 +30,8 @@ var (
 // InstanceExists implements [cloudprovider.InstancesV2]. The caller deletes a node for which it returns false. It returns false
 // only if all of this holds: the node has a vSphere providerID; the Supervisor has just listed the namespace's VirtualMachines from
 // its database, and none has that UUID, or the node's system UUID, or may have it because VM Operator has not reported its UUID;
-// the list has a VM of another Node, or the Supervisor reported the deletion to this process; and the node did not change
-// meanwhile.
+// the list has a VM of another Node, or the Supervisor reported the deletion to this process; and the node is still
+// the same after that.
 func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := p.exists(ctx, node)
 	if !exists && err == nil {

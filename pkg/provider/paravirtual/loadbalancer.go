@@ -76,8 +76,8 @@ func serviceName(clusterName string, service *corev1.Service) string {
 	return clusterName + "-" + hex.EncodeToString(sum[:])[:maxSum]
 }
 
-// GetLoadBalancer implements [cloudprovider.LoadBalancer]. The caller gives the Service up when there is none, so that a load balancer
-// is reported missing only if the namespace is the cluster's.
+// GetLoadBalancer implements [cloudprovider.LoadBalancer]. The caller gives the Service up without one, so that a load balancer is
+// reported missing only if the namespace is the cluster's.
 func (l loadBalancers) GetLoadBalancer(ctx context.Context, clusterName string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	namespace, have, err := l.get(ctx, clusterName, service)
 	if err != nil {
@@ -174,7 +174,7 @@ func (l loadBalancers) services() supervisor.Resource {
 	return vmoperator.VirtualMachineServices(l.opts.APIVersion)
 }
 
-// get returns the VirtualMachineService of a Service, or nil if the Supervisor confirms that there is none. errNotOurs reports that
+// get returns the VirtualMachineService of a Service, or nil if the Supervisor confirms that it does not exist. errNotOurs reports that
 // the one of that name is another Service's.
 func (l loadBalancers) get(ctx context.Context, clusterName string, service *corev1.Service) (namespace string, have *vmoperator.VirtualMachineService, err error) {
 	namespace, object, err := l.read(ctx, clusterName, service)

@@ -17,7 +17,7 @@ import (
 
 type vmachine = vmoperator.VirtualMachine
 
-// changes counts what a Resyncer is told.
+// changes counts the calls of a Resyncer.
 type changes struct {
 	mu  sync.Mutex
 	all map[string]int
@@ -226,7 +226,7 @@ func TestLoadBalancerRefuses(t *testing.T) {
 			if status, err := lb.EnsureLoadBalancer(t.Context(), cluster, service, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, %v, want %q", status, err, tc.want)
 			}
-			// The caller gives up a Service, with its finalizer, for which there is none: that needs certainty.
+			// The caller gives up a Service, with its finalizer, whose load balancer does not exist: that needs certainty.
 			_, exists, err := lb.GetLoadBalancer(t.Context(), cluster, service)
 			if tc.delete != "" && (exists || err == nil) {
 				t.Errorf("get: %v, %v", exists, err)

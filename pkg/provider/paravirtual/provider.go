@@ -280,7 +280,7 @@ func (p *Provider) nextNamespace(ctx context.Context, tick <-chan time.Time, cur
 	}
 }
 
-// machineChanged passes a change on to the controllers.
+// machineChanged passes a change on to the controllers. reported: the Supervisor reported it on a watch.
 func (p *Provider) machineChanged(before, after *vmoperator.VirtualMachine, reported bool) {
 	if after == nil && reported {
 		p.deletions.add(before)
@@ -288,10 +288,10 @@ func (p *Provider) machineChanged(before, after *vmoperator.VirtualMachine, repo
 	if p.opts.Resyncer == nil {
 		return
 	}
-	var told match.UUID
+	var passed match.UUID
 	for _, vm := range []*vmoperator.VirtualMachine{before, after} {
-		if vm != nil && vm.UUID != told {
-			told = vm.UUID
+		if vm != nil && vm.UUID != passed {
+			passed = vm.UUID
 			p.opts.Resyncer.Changed(match.ProviderID(vm.UUID))
 		}
 	}
@@ -356,7 +356,7 @@ func (p *Provider) Zones() (cloudprovider.Zones, bool) { return nil, false }
 // LoadBalancer implements [cloudprovider.Interface].
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return loadBalancers{p}, true }
 
-// Routes implements [cloudprovider.Interface]. There are none without RoutablePods.
+// Routes implements [cloudprovider.Interface]. It has routes only with RoutablePods.
 func (p *Provider) Routes() (cloudprovider.Routes, bool) { return routes{p}, p.opts.RoutablePods }
 
 // Clusters implements [cloudprovider.Interface]: the provider has no clusters.
@@ -365,8 +365,7 @@ func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false
 // IPFamily selects the addresses of Nodes and their order. The values are upstream's.
 type IPFamily string
 
-// The families. A cluster of one family gets an address of the other one only if the VM has none of its own, as in upstream's
-// v1.36.
+// The families. A cluster of one family gets an address of the other one only if the VM has no other, as in upstream's v1.36.
 const (
 	IPv4     IPFamily = "ipv4"
 	IPv6     IPFamily = "ipv6"

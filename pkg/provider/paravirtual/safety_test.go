@@ -206,7 +206,7 @@ func TestInstanceExists(t *testing.T) {
 	exists("being deleted", newNode(1), true)
 }
 
-// The last VM of a cluster is gone: the list has no VM of any node, and only a report of the deletion tells it from a wrong namespace.
+// The last VM of a cluster is gone: the list has no VM of any node, and only a report of the deletion distinguishes that from a wrong namespace.
 func TestLastMachine(t *testing.T) {
 	s := newSupervisor(t)
 	s.add(machine(0))

@@ -91,7 +91,7 @@ func TestNodeEvents(t *testing.T) {
 	})
 }
 
-// A VM moves: the controllers are told at once, and the zone follows.
+// A VM moves: the controllers are notified at once, and the zone follows.
 func TestZoneMove(t *testing.T) {
 	s := newSupervisor(t)
 	s.add(machine(0))
@@ -99,7 +99,7 @@ func TestZoneMove(t *testing.T) {
 	r := start(t, s, func(o *Options) { o.Resyncer = &changed }, true, newNode(0))
 	before := changed.of("vsphere://" + uuid(0))
 	s.edit(t, "virtualmachines", "worker-0", field("zone-b", "metadata", "labels", "topology.kubernetes.io/zone"))
-	eventually(t, "told", func() error {
+	eventually(t, "notified", func() error {
 		if changed.of("vsphere://"+uuid(0)) == before {
 			return errWaiting
 		}

@@ -246,7 +246,8 @@ func (c *Connection) dialTLS(ctx context.Context, network, address string, pool 
 // authenticated adds the token that the file has now.
 type authenticated struct{ c *Connection }
 
-// RoundTrip implements [http.RoundTripper]. After a 401 it sends the request once more if the token was replaced meanwhile.
+// RoundTrip implements [http.RoundTripper]. If the answer is a 401 and the file has another token by then, it sends the
+// request once more.
 func (a authenticated) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := a.c.readToken()
 	if err != nil {
