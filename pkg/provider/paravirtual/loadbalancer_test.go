@@ -206,8 +206,12 @@ func TestLoadBalancerRefuses(t *testing.T) {
 		{"no node port", func(_ *testing.T, _ *fakeSupervisor, s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 }, "has no node port", ""},
 		{"no address", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.react = nil }, "has no address yet", ""},
 		{"no owner", func(t *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.write(t, "ownerref.json", "{}") }, "apiVersion is missing", ""},
-		{"no right to create", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.denied["create virtualmachineservices"] = true }, "has no right", ""},
-		{"no right to read", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.denied["get virtualmachineservices"] = true }, "has no right", "has no right"},
+		{"no right to create", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) {
+			f.denied["create virtualmachineservices"] = true
+		}, "has no right", ""},
+		{"no right to read", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) {
+			f.denied["get virtualmachineservices"] = true
+		}, "has no right", "has no right"},
 		{"API missing", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.versions = nil }, "the API is missing", "the API is missing"},
 		{"wrong namespace", func(t *testing.T, f *fakeSupervisor, _ *corev1.Service) { f.write(t, "namespace", "team-b") }, "has no VirtualMachine of any node", "has no VirtualMachine of any node"},
 		{"another Service's", func(_ *testing.T, f *fakeSupervisor, _ *corev1.Service) {
