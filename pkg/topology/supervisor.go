@@ -135,16 +135,9 @@ func checkAmong(p *problems, at *path, names, known []string, noun string) {
 
 // zones lists the zones that hosts are in.
 func (t *Topology) zones() (all []string) {
-	for i := range t.Spec.VCenters {
-		vcenter := &t.Spec.VCenters[i]
-		for j := range vcenter.Datacenters {
-			dc := &vcenter.Datacenters[j]
-			names, _ := t.hostsByZone(vcenter, dc)
-			for _, zone := range names {
-				if zone != "" && !slices.Contains(all, zone) {
-					all = append(all, zone)
-				}
-			}
+	for _, z := range t.HostZones() {
+		if !slices.Contains(all, z.Name) {
+			all = append(all, z.Name)
 		}
 	}
 	return all
@@ -154,6 +147,34 @@ func (t *Topology) policyNames() (all []string) {
 	for i := range t.Spec.VCenters {
 		for _, policy := range t.Spec.VCenters[i].Policies {
 			all = append(all, policy.Name)
+		}
+	}
+	return all
+}
+
+// HostZone is a zone in a datacenter.
+type HostZone struct {
+	Name, Datacenter string
+	// Clusters are the compute clusters that have hosts in it, Hosts its hosts.
+	Clusters, Hosts []string
+}
+
+// HostZones lists the zones that hosts are in.
+func (t *Topology) HostZones() (all []HostZone) {
+	for i := range t.Spec.VCenters {
+		vcenter := &t.Spec.VCenters[i]
+		for j := range vcenter.Datacenters {
+			dc := &vcenter.Datacenters[j]
+			names, hosts := t.hostsByZone(vcenter, dc)
+			for _, name := range names {
+				z := HostZone{Name: name, Datacenter: dc.Name, Hosts: hosts[name]}
+				for cluster, host := range dc.AllHosts() {
+					if cluster != nil && slices.Contains(z.Hosts, host.Name) && !slices.Contains(z.Clusters, cluster.Name) {
+						z.Clusters = append(z.Clusters, cluster.Name)
+					}
+				}
+				all = append(all, z)
+			}
 		}
 	}
 	return all
