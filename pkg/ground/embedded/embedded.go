@@ -88,7 +88,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.NSX, s.Inventory, s.Faults,
 		{Name: "API server", Start: g.awaitAPI},
-		s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
+		s.Supervisor, s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
 
