@@ -17,7 +17,7 @@ const (
 )
 
 // GuestCommand is the command of this program that becomes a program with the files of a guest cluster.
-const GuestCommand = "supervisor-guest"
+const GuestCommand = "guest-files"
 
 // Paravirtual reports whether a program in a guest cluster asks the Supervisor. This project's program asks the vCenter.
 func Paravirtual(o Options) bool { return !o.Program.Own && !o.None && o.Installed == nil }
