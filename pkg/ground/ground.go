@@ -101,6 +101,9 @@ type ObjectSaver interface {
 	Unfrozen() []string
 }
 
+// Supervised is an optional ability of a ground: its cluster is a guest cluster of a Supervisor.
+type Supervised interface{ Supervised() bool }
+
 // None is the ground of a sandbox that has vCenters and no cluster. It implements [NodeSource] and [Guarded].
 type None struct{}
 

@@ -70,6 +70,7 @@ func assembleCCM(s *Sandbox) {
 	}
 	if hasSupervisor(s) {
 		p.Guest = s.supervisor.Environment
+		p.Place.LoadBalancers = true
 	}
 	replicas(&p.Replicas)
 	c.Changed, s.ccm = p.ConfigChanged, p

@@ -56,7 +56,7 @@ func (s *Sandbox) newGround() ground.Ground {
 		})
 	}
 	control := cp.Options{
-		Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs, Supervisor: hasSupervisor(s),
+		Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs, Supervisor: o.Topology != nil && o.Topology.Spec.Supervisor != nil,
 	}
 	if o.From != nil {
 		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)

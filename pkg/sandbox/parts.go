@@ -256,7 +256,7 @@ func assemble(s *Sandbox) {
 		},
 	}
 	s.supervisor = supervisor.Part{
-		Name: opts.Name, Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
+		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
 		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
 		Log: s.log, Logger: opts.Logger,
 	}
@@ -272,7 +272,8 @@ func hasNSX(s *Sandbox) bool { return s.opts.Topology != nil && s.opts.Topology.
 
 // hasSupervisor reports whether the topology has a Supervisor that runs on the ground.
 func hasSupervisor(s *Sandbox) bool {
-	return s.opts.Topology != nil && s.opts.Topology.Spec.Supervisor != nil && s.opts.Cluster.Embedded() && !s.opts.VCentersOnly
+	g, ok := s.ground.(ground.Supervised)
+	return ok && g.Supervised()
 }
 
 // paravirtual reports whether the cloud controller manager of the boot asks the Supervisor.

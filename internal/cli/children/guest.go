@@ -15,7 +15,7 @@ import (
 func NewCmdGuest() *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
-		Use:    "supervisor-guest --config=FILE -- PROGRAM [ARG]...",
+		Use:    "guest-files --config=FILE -- PROGRAM [ARG]...",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

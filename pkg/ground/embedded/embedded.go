@@ -140,6 +140,9 @@ func (g *Ground) Nodes(t *topology.Topology) string {
 	return ground.KindOfNodes(t, g.Light, api.NodesHollow)
 }
 
+// Supervised implements [ground.Supervised].
+func (g *Ground) Supervised() bool { return g.Supervisor }
+
 // SlowEtcd implements [ground.ControlPlane].
 func (g *Ground) SlowEtcd(d time.Duration) error {
 	return g.cluster.Tune(contract.Tuning{EtcdDelay: d})

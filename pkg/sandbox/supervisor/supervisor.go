@@ -45,8 +45,6 @@ type API interface {
 
 // Part is the Supervisor of a sandbox. Set its fields before [Part.Start].
 type Part struct {
-	// Name is the sandbox's.
-	Name string
 	// Topology has the Supervisor's setup.
 	Topology func() *topology.Topology
 	// API returns the API server; nil as long as there is no cluster.
@@ -77,6 +75,8 @@ const (
 	port = 6443
 	// firstAddress and lastAddress are the last numbers of the load balancer's addresses, behind those that the sandbox itself gives.
 	firstAddress, lastAddress = 101, 250
+	// contextName is the context of the kubeconfig.
+	contextName = "supervisor"
 	// tokenLifetime is that of the guest cluster's token.
 	tokenLifetime = time.Hour
 )
@@ -86,9 +86,6 @@ func (p *Part) Supervisor() *sv.Supervisor { return p.running.Load() }
 
 // Gate returns what stands before the API, or nil.
 func (p *Part) Gate() *gate.Gate { return p.gate.Load() }
-
-// Kubeconfig is the file of an administrator of the Supervisor.
-func (p *Part) Kubeconfig() string { return filepath.Join(p.Dir, "kubeconfig") }
 
 // guestDir has the files of a guest cluster.
 func (p *Part) guestDir(name string) string { return filepath.Join(p.Dir, "guest", name) }
@@ -122,7 +119,7 @@ func (p *Part) Start(ctx context.Context) error {
 		}
 	}
 	server := "https://" + p.Gate().Addr()
-	if err := api.Kubeconfig(p.Kubeconfig(), server, "vsphere-sandbox-"+p.Name+"-supervisor", setup.Namespaces[0].Name); err != nil {
+	if err := api.Kubeconfig(filepath.Join(p.Dir, "kubeconfig"), server, contextName, setup.Namespaces[0].Name); err != nil {
 		return err
 	}
 	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "supervisor.up", Message: "the Supervisor answers at " + server})
