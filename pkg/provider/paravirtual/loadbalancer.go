@@ -43,6 +43,9 @@ const (
 	// maxSum is the length of the checksum in a name, so that the name is a DNS label for a cluster's name of 41 characters.
 	maxSum = 21
 
+	// newTime is how long a VirtualMachineService is new, and firstReads how often it is then read, within a second.
+	newTime    = 10 * time.Second
+	firstReads = 4
 	// deleteTime is how long a deletion waits for VM Operator. The caller tries again.
 	deleteTime = 5 * time.Second
 )
@@ -112,10 +115,36 @@ func (l loadBalancers) EnsureLoadBalancer(ctx context.Context, clusterName strin
 	if err != nil {
 		return nil, err
 	}
-	status := statusOf(now)
+	status, err := l.firstAddress(ctx, clusterName, service, now)
+	if err != nil {
+		return nil, err
+	}
 	if len(status.Ingress) == 0 {
 		return nil, api.NewRetryError(fmt.Sprintf("VirtualMachineService %s/%s has no address yet: the Supervisor assigns one from its pool of addresses",
 			now.Namespace, now.Name), retryAfter(time.Since(now.CreationTimestamp.Time)))
+	}
+	return status, nil
+}
+
+// firstAddress returns the addresses of a VirtualMachineService, and waits for them while it is new: a Supervisor usually assigns one
+// at once, and an answer without one is a warning to the user.
+func (l loadBalancers) firstAddress(ctx context.Context, clusterName string, service *corev1.Service, now *vmoperator.VirtualMachineService) (*corev1.LoadBalancerStatus, error) {
+	status := statusOf(now)
+	if time.Since(now.CreationTimestamp.Time) > newTime {
+		return status, nil
+	}
+	pause := backoff.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
+	for attempt := 1; attempt <= firstReads && len(status.Ingress) == 0; attempt++ {
+		if err := backoff.Sleep(ctx, pause.After(attempt)); err != nil {
+			return nil, err
+		}
+		_, have, err := l.get(ctx, clusterName, service)
+		if err != nil {
+			return nil, err
+		}
+		if have != nil {
+			status = statusOf(have)
+		}
 	}
 	return status, nil
 }
