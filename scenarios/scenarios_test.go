@@ -38,10 +38,10 @@ var want = map[string]struct {
 		"worker-b-2": "vc dc esx-b-2 region-1 site-b",
 	}},
 	"supervisor": {"1 vCenter, 1 datacenter, 5 VMs, 4 nodes", map[string]string{
-		"guest-cp-1":       "vc dc esx-a-1 region-1 zone-a",
-		"guest-worker-a-1": "vc dc esx-a-2 region-1 zone-a",
-		"guest-worker-b-1": "vc dc esx-b-1 region-1 zone-b",
-		"guest-worker-c-1": "vc dc esx-c-1 region-1 zone-c",
+		"cp-1":       "vc dc esx-a-1 region-1 zone-a",
+		"worker-a-1": "vc dc esx-a-2 region-1 zone-a",
+		"worker-b-1": "vc dc esx-b-1 region-1 zone-b",
+		"worker-c-1": "vc dc esx-c-1 region-1 zone-c",
 	}},
 	"zones-per-cluster": {"1 vCenter, 1 datacenter, 7 VMs, 7 nodes", map[string]string{
 		"cp-1":       "vc dc esx-a-1 region-1 zone-a",

@@ -139,7 +139,7 @@ func (None) Refuse(what string) error {
 // Lacks implements [NodeSource].
 func (None) Lacks(k *fault.Kind) (why, try string) {
 	for _, n := range k.Needs {
-		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered {
+		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered || n == fault.Supervised {
 			return "takes " + n.String() + ", which there is not here", ""
 		}
 	}

@@ -171,6 +171,7 @@ func assemble(s *Sandbox) {
 			return s.source.AllowVM(vm, r)
 		},
 		ReadOnlyNodes: func() bool { _, ok := s.sourced(); return ok },
+		Supervisor:    func() *gate.Gate { return s.supervisor.Gate() },
 		NSX: func() *gate.Gate {
 			if m := s.nsx.Manager(); m != nil {
 				return m.Gate()

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,4 +115,43 @@ func (s *Supervisor) Owner(ctx context.Context, g Guest) (metav1.OwnerReference,
 
 func ownerReference(o *unstructured.Unstructured) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID()}
+}
+
+// Forbid deletes the RoleBindings of guest clusters, Permit creates them again.
+func (s *Supervisor) Forbid(ctx context.Context) error {
+	var errs []error
+	for _, g := range s.opts.Setup.Guests {
+		if err := s.core.RbacV1().RoleBindings(g.Namespace).Delete(ctx, Account(g.Name), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Permit ends what [Supervisor.Forbid] did.
+func (s *Supervisor) Permit(ctx context.Context) error {
+	var errs []error
+	for _, g := range s.opts.Setup.Guests {
+		errs = append(errs, s.grant(ctx, g))
+	}
+	return errors.Join(errs...)
+}
+
+// Machine returns the namespace of the VirtualMachine with that name, and whether there is one.
+func (s *Supervisor) Machine(name string) (namespace string, found bool) {
+	for _, n := range s.opts.Setup.Namespaces {
+		if o, err := s.get(machines(), n.Name+"/"+name); err == nil && o != nil {
+			return n.Name, true
+		}
+	}
+	return "", false
+}
+
+// DeleteMachine deletes the VirtualMachine with that name.
+func (s *Supervisor) DeleteMachine(ctx context.Context, name string) error {
+	namespace, found := s.Machine(name)
+	if !found {
+		return fmt.Errorf("VirtualMachine %s does not exist", name)
+	}
+	return s.dynamic.Resource(machines()).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{})
 }

@@ -222,9 +222,3 @@ func (s *Supervisor) SetPoolEmpty(empty bool) {
 		s.loops[machineServices()].addAll(s.listers[machineServices()])
 	}
 }
-
-// Client returns a client of the administrator.
-func (s *Supervisor) Client() kubernetes.Interface { return s.core }
-
-// Dynamic returns a client of the administrator for all resources.
-func (s *Supervisor) Dynamic() dynamic.Interface { return s.dynamic }

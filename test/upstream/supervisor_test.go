@@ -39,7 +39,7 @@ func TestSupervisor(t *testing.T) {
 	h.Must("--name", "guest", "up", "supervisor", "-d", "--csi", "off", "--ccm", cpi)
 	s := h.Attach("guest")
 	t.Logf("up after %s", time.Since(begin).Round(time.Millisecond))
-	const worker = "guest-worker-b-1"
+	const worker = "worker-b-1"
 	vm := supervised[virtualMachine](s, "get", "virtualmachine", worker)
 	n := program.Kubectl[corev1.Node](s, "get", "node", worker)
 	if want := "vsphere://" + vm.Status.BiosUUID; n.Spec.ProviderID != want || vm.Status.BiosUUID == "" {
@@ -87,12 +87,12 @@ func TestSupervisor(t *testing.T) {
 
 	file := h.File("vm.yaml", newMachine)
 	s.Run("kubectl", "--context", "supervisor", "create", "-f", file)
-	s.Await("the new VirtualMachine is an initialized Node", 2*time.Minute, func() bool { return s.Node("guest-new").Initialized })
-	if got := s.Node("guest-new").Zone; got != "zone-c" {
+	s.Await("the new VirtualMachine is an initialized Node", 2*time.Minute, func() bool { return s.Node("worker-new").Initialized })
+	if got := s.Node("worker-new").Zone; got != "zone-c" {
 		t.Errorf("the new Node is in zone %q", got)
 	}
-	s.Run("kubectl", "--context", "supervisor", "delete", "virtualmachine", "guest-new")
-	s.Await("its Node is deleted", 2*time.Minute, func() bool { return !s.Node("guest-new").Registered })
+	s.Run("kubectl", "--context", "supervisor", "delete", "virtualmachine", "worker-new")
+	s.Await("its Node is deleted", 2*time.Minute, func() bool { return !s.Node("worker-new").Registered })
 
 	if dir := filepath.Join(s.Status().Dir, "supervisor", "guest", "guest", "ccm-provider"); !strings.HasPrefix(readlink(t, dir, "token"), "..data") {
 		t.Error("the token is no link through ..data")
@@ -107,7 +107,7 @@ func TestSupervisor(t *testing.T) {
 const newMachine = `apiVersion: vmoperator.vmware.com/v1alpha2
 kind: VirtualMachine
 metadata:
-  name: guest-new
+  name: worker-new
   labels: {capv.vmware.com/cluster.name: guest, capv.vmware.com/cluster.role: node, topology.kubernetes.io/zone: zone-c}
 spec: {className: best-effort-medium, imageName: photon-5, storageClass: shared}
 `
