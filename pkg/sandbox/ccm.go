@@ -68,6 +68,10 @@ func assembleCCM(s *Sandbox) {
 		Cluster: func() ccm.Cluster { return s.cluster }, Place: place, ConfigFile: c.File, Args: s.source.Args(),
 		Unhealthy: func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
 	}
+	if hasSupervisor(s) {
+		p.Guest = s.supervisor.Environment
+		p.Place.LoadBalancers = true
+	}
 	replicas(&p.Replicas)
 	c.Changed, s.ccm = p.ConfigChanged, p
 }

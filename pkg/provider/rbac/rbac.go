@@ -24,6 +24,9 @@ type Config struct {
 	// (--leader-elect-resource-namespace; kube-system when empty).
 	LeaderElection bool
 	LeaseNamespace string
+	// LoadBalancers reports that it runs the controller of Services of type LoadBalancer, as with
+	// --cloud-provider=vsphere-paravirtual.
+	LoadBalancers bool
 	// DelegatedAuth reports that its HTTPS port authenticates and authorizes clients with the API server: it runs without
 	// --authentication-skip-lookup and with a --secure-port other than 0.
 	DelegatedAuth bool
@@ -51,7 +54,7 @@ func Objects(c Config) []runtime.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   typeMeta("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: wide},
-			Rules:      nodeRules(),
+			Rules:      c.wideRules(),
 		},
 		c.clusterBinding(wide, wide),
 		// Nodes have no namespace, so every controller writes Events about them to "default".
@@ -86,6 +89,20 @@ func Objects(c Config) []runtime.Object {
 
 // roleName is part of the name of every role and binding. A cluster has one cloud controller manager for vSphere.
 const roleName = "vsphere-cloud-controller-manager"
+
+// wideRules are the permissions in the whole cluster.
+func (c Config) wideRules() []rbacv1.PolicyRule {
+	rules := nodeRules()
+	if !c.LoadBalancers {
+		return rules
+	}
+	// Services are in every namespace, and so are Events about them. patch of the status: for the addresses, and for the
+	// finalizer (k8s.io/cloud-provider/service/helpers, PatchService).
+	rules = append(rules,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}})
+	return append(rules, eventRules()...)
+}
 
 // nodeRules are the permissions that the two controllers of k8s.io/cloud-provider need on Nodes.
 func nodeRules() []rbacv1.PolicyRule {

@@ -58,6 +58,27 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// Load balancers add what the controller of Services needs, and nothing that changes a Service but its status.
+func TestLoadBalancers(t *testing.T) {
+	wide := func(c Config) []rbacv1.PolicyRule {
+		for _, o := range Objects(c) {
+			if o, ok := o.(*rbacv1.ClusterRole); ok {
+				return o.Rules
+			}
+		}
+		return nil
+	}
+	without, with := wide(Config{Namespace: "ccm", ServiceAccount: "ccm"}), wide(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancers: true})
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+	if diff := cmp.Diff(append(without, want...), with); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Reviews of tokens and access are included only on request, with the roles that every cluster has.
 func TestDelegatedAuth(t *testing.T) {
 	var got []string
