@@ -75,8 +75,11 @@ func (b *Balancer) GetLoadBalancer(ctx context.Context, cluster string, s *corev
 
 // GetLoadBalancerName implements [cloudprovider.LoadBalancer].
 func (b *Balancer) GetLoadBalancerName(_ context.Context, cluster string, s *corev1.Service) string {
-	return "cluster:" + cluster + ":" + keyOf(s)
+	return Name(cluster, s)
 }
+
+// Name returns the name of a Service's load balancer: that of its virtual servers and pools.
+func Name(cluster string, s *corev1.Service) string { return "cluster:" + cluster + ":" + keyOf(s) }
 
 // EnsureLoadBalancer implements [cloudprovider.LoadBalancer].
 func (b *Balancer) EnsureLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {

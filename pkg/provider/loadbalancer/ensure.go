@@ -212,7 +212,7 @@ func (e *ensuring) description(what string) string {
 }
 
 // name returns the display name of an object.
-func (e *ensuring) name() string { return "cluster:" + e.cluster + ":" + keyOf(e.service) }
+func (e *ensuring) name() string { return Name(e.cluster, e.service) }
 
 // uid is the part of an identifier that is the Service's.
 func (e *ensuring) uid() string { return keyOf(e.service) + "\x00" + string(e.service.UID) }
