@@ -85,7 +85,7 @@ func changeable(s *Sandbox) error {
 
 // ccmPlace is where the objects of the cloud controller manager are in the cluster.
 func (s *Sandbox) ccmPlace() ccm.Place {
-	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels}
+	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels, LoadBalancer: s.opts.LoadBalancer == LoadBalancerNSX}
 }
 
 // registerPrograms adds the handlers of the cloud controller manager and the CSI driver, and those of the metrics of all components.

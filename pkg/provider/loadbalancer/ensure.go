@@ -143,7 +143,10 @@ func (e *ensuring) classify() error {
 	// As it was made: the class may have another pool by now.
 	old.name, old.IPPoolID, old.IPPoolName = has, pool, ""
 	e.class = old
-	if has != name {
+	if has != name && !known {
+		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
+			"the load balancer stays in the class %s: the annotation %s is %q, and the configuration has no such class", has, ClassAnnotation, name))
+	} else if has != name {
 		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
 			"the load balancer stays in the class %s, because its address is of that class: to have it in the class %s, delete the Service and create it again", has, name))
 	}
@@ -418,7 +421,7 @@ func (b *Balancer) allocated(ctx context.Context, at string) (string, error) {
 	}
 }
 
-// lbService returns the path of the load balancer service of the gateway, and makes it if there is none. Its owner may be another
+// lbService returns the path of the load balancer service of the gateway, and makes it if the gateway has none. Its owner may be another
 // cluster: a gateway has only one.
 func (b *Balancer) lbService(ctx context.Context, cluster string) (string, error) {
 	b.making.Lock()

@@ -146,7 +146,7 @@ func (c *Client) Create(ctx context.Context, path string, o Object) (made Object
 }
 
 // Update applies change to an object that was read before, and stores it. If someone else has changed it, Update reads it again
-// and repeats. It returns the object as stored. change works on a copy; it returns false if nothing is to be stored.
+// and repeats. It returns the object as stored. change works on a copy; it returns false if nothing has changed.
 func (c *Client) Update(ctx context.Context, known Object, change func(Object) bool) (Object, error) {
 	path := known.Path()
 	for attempt := 1; ; attempt++ {
@@ -170,7 +170,7 @@ func (c *Client) Patch(ctx context.Context, path string, o Object) error {
 	return c.do(ctx, http.MethodPatch, path, nil, o, nil)
 }
 
-// Delete deletes the object at a path. It is no error if there is none.
+// Delete deletes the object at a path. It is no error if none exists.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	err := c.do(ctx, http.MethodDelete, path, nil, nil, nil)
 	if NotFound(err) {

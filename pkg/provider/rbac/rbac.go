@@ -27,12 +27,15 @@ type Config struct {
 	// DelegatedAuth reports that its HTTPS port authenticates and authorizes clients with the API server: it runs without
 	// --authentication-skip-lookup and with a --secure-port other than 0.
 	DelegatedAuth bool
+	// LoadBalancer reports that the configuration has load balancers in NSX.
+	LoadBalancer bool
 	// Roles is the prefix of the names of all roles and bindings, to distinguish them from those of another cloud controller
 	// manager in the cluster; "" for the usual names.
 	Roles string
 }
 
-// Objects returns the ServiceAccount and exactly the permissions it needs: a ClusterRole for Nodes, and Roles for the rest in
+// Objects returns the ServiceAccount and exactly the permissions it needs: a ClusterRole for Nodes and, with load balancers,
+// Services, and Roles for the rest in
 // their namespaces. Every authenticated account may use discovery and /healthz. manifests/ccm and the Helm chart contain the
 // same objects.
 func Objects(c Config) []runtime.Object {
@@ -51,7 +54,7 @@ func Objects(c Config) []runtime.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   typeMeta("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: wide},
-			Rules:      nodeRules(),
+			Rules:      c.clusterRules(),
 		},
 		c.clusterBinding(wide, wide),
 		// Nodes have no namespace, so every controller writes Events about them to "default".
@@ -86,6 +89,30 @@ func Objects(c Config) []runtime.Object {
 
 // roleName is part of the name of every role and binding. A cluster has one cloud controller manager for vSphere.
 const roleName = "vsphere-cloud-controller-manager"
+
+// clusterRules are the permissions on what has no namespace, or is in any.
+func (c Config) clusterRules() []rbacv1.PolicyRule {
+	rules := nodeRules()
+	if c.LoadBalancer {
+		rules = append(rules, serviceRules()...)
+	}
+	return rules
+}
+
+// serviceRules are the permissions that the service controller of k8s.io/cloud-provider and the provider's load balancers need.
+func serviceRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		// list, watch: the service controller's informer; list, get: what a Service has left in NSX is deleted once the API
+		// server confirms that the Service is gone.
+		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get", "list", "watch"}},
+		// The address, and the finalizer.
+		{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}},
+		// Its UID distinguishes the objects of this cluster in NSX from those of another one.
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
+		// Events on Services of any namespace.
+		eventRules()[0],
+	}
+}
 
 // nodeRules are the permissions that the two controllers of k8s.io/cloud-provider need on Nodes.
 func nodeRules() []rbacv1.PolicyRule {

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +56,22 @@ func TestObjects(t *testing.T) {
 		return ok && r.Namespace != "default"
 	}) {
 		t.Error("roles for nothing")
+	}
+}
+
+// Load balancers need Services everywhere, to write nothing but their status, and the UID of one namespace.
+func TestLoadBalancer(t *testing.T) {
+	var got []string
+	for _, o := range Objects(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancer: true}) {
+		if r, ok := o.(*rbacv1.ClusterRole); ok {
+			for _, rule := range r.Rules[len(nodeRules()):] {
+				got = append(got, strings.Join(slices.Concat(rule.Resources, rule.ResourceNames, rule.Verbs), " "))
+			}
+		}
+	}
+	want := []string{"services get list watch", "services/status patch", "namespaces kube-system get", "events create patch"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

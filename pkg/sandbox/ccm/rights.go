@@ -25,6 +25,8 @@ type Place struct {
 	Roles string
 	// Labels are on all objects.
 	Labels map[string]string
+	// LoadBalancer: the configuration has load balancers in NSX.
+	LoadBalancer bool
 }
 
 // Rights returns the ServiceAccount and the roles of a program: those of this project's provider, or of upstream's manifests
@@ -46,7 +48,7 @@ func (p Place) rights(o Options, elect bool) []runtime.Object {
 	if o.Program.Own {
 		return rbac.Objects(rbac.Config{
 			Namespace: p.Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect,
-			LeaseNamespace: p.Namespace, Roles: p.Roles,
+			LeaseNamespace: p.Namespace, Roles: p.Roles, LoadBalancer: p.LoadBalancer,
 		})
 	}
 	name := cmp.Or(p.Roles, "system:"+ServiceAccount)
