@@ -24,11 +24,14 @@ type Config struct {
 	// (--leader-elect-resource-namespace; kube-system when empty).
 	LeaderElection bool
 	LeaseNamespace string
+	// LoadBalancers reports that it runs the controller of Services of type LoadBalancer, as with
+	// --cloud-provider=vsphere-paravirtual.
+	LoadBalancers bool
 	// DelegatedAuth reports that its HTTPS port authenticates and authorizes clients with the API server: it runs without
 	// --authentication-skip-lookup and with a --secure-port other than 0.
 	DelegatedAuth bool
-	// LoadBalancer reports that the configuration has load balancers in NSX.
-	LoadBalancer bool
+	// NSX reports, with LoadBalancers, that they are in NSX.
+	NSX bool
 	// Roles is the prefix of the names of all roles and bindings, to distinguish them from those of another cloud controller
 	// manager in the cluster; "" for the usual names.
 	Roles string
@@ -54,7 +57,7 @@ func Objects(c Config) []runtime.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   typeMeta("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: wide},
-			Rules:      c.clusterRules(),
+			Rules:      c.wideRules(),
 		},
 		c.clusterBinding(wide, wide),
 		// Nodes have no namespace, so every controller writes Events about them to "default".
@@ -90,28 +93,26 @@ func Objects(c Config) []runtime.Object {
 // roleName is part of the name of every role and binding. A cluster has one cloud controller manager for vSphere.
 const roleName = "vsphere-cloud-controller-manager"
 
-// clusterRules are the permissions on what has no namespace, or is in any.
-func (c Config) clusterRules() []rbacv1.PolicyRule {
+// wideRules are the permissions in the whole cluster.
+func (c Config) wideRules() []rbacv1.PolicyRule {
 	rules := nodeRules()
-	if c.LoadBalancer {
-		rules = append(rules, serviceRules()...)
+	if !c.LoadBalancers {
+		return rules
+	}
+	// Services are in every namespace, and so are Events about them. patch of the status: for the addresses, and for the
+	// finalizer (k8s.io/cloud-provider/service/helpers, PatchService).
+	rules = append(rules,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}})
+	rules = append(rules, eventRules()...)
+	if c.NSX {
+		// What a Service has left in NSX is deleted once the API server confirms that the Service is gone. The UID of the
+		// namespace distinguishes the objects of this cluster from those of another one.
+		rules = append(rules,
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get"}},
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}})
 	}
 	return rules
-}
-
-// serviceRules are the permissions that the service controller of k8s.io/cloud-provider and the provider's load balancers need.
-func serviceRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		// list, watch: the service controller's informer; list, get: what a Service has left in NSX is deleted once the API
-		// server confirms that the Service is gone.
-		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get", "list", "watch"}},
-		// The address, and the finalizer.
-		{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}},
-		// Its UID distinguishes the objects of this cluster in NSX from those of another one.
-		{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
-		// Events on Services of any namespace.
-		eventRules()[0],
-	}
 }
 
 // nodeRules are the permissions that the two controllers of k8s.io/cloud-provider need on Nodes.

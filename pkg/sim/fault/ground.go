@@ -30,6 +30,8 @@ const (
 	Kubelets  Need = "kubelets"  // Ground.Processes: the nodes are processes of the sandbox
 	Children  Need = "children"  // Ground.Processes: the CCM and the control plane are processes of the sandbox
 	Clustered Need = "cluster"   // Ground.Cluster: a Kubernetes cluster exists
+	// Supervised: Ground.Supervisor: the cluster is a guest cluster of a Supervisor.
+	Supervised Need = "supervisor"
 )
 
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
@@ -43,6 +45,8 @@ type Ground struct {
 	Host func(vcenter string) string
 	// Processes are the processes of the sandbox.
 	Processes Processes
+	// Supervisor is that of the cluster.
+	Supervisor Supervisor
 	// Categories are the tag categories of regions and zones.
 	Categories topology.Categories
 	Speed      pace.Speed
@@ -129,6 +133,25 @@ type Processes interface {
 	Scale(ctx context.Context, component string, replicas int) error
 }
 
+// Supervisor is the Supervisor that faults act on.
+type Supervisor interface {
+	// Gate stands before its API; nil while it does not run.
+	Gate() *gate.Gate
+	// SetOperator stops its controllers or lets them continue, SetPoolEmpty takes the free addresses of its load balancer.
+	SetOperator(running bool)
+	SetPoolEmpty(empty bool)
+	// Forbid takes the rights of guest clusters away, Permit gives them back. Repeating either is harmless.
+	Forbid(ctx context.Context) error
+	Permit(ctx context.Context) error
+	// ExpireTokens makes the tokens of guest clusters invalid, RenewTokens ends that. RotateTokens writes new ones.
+	ExpireTokens(ctx context.Context) error
+	RenewTokens(ctx context.Context) error
+	RotateTokens(ctx context.Context) error
+	// HasMachine reports whether a VM has a VirtualMachine, by the VM's name. DeleteMachine deletes it.
+	HasMachine(ctx context.Context, name string) (bool, error)
+	DeleteMachine(ctx context.Context, name string) error
+}
+
 // Has reports whether the ground meets a need. Whether a vCenter is simulated is checked later, for each target.
 func (g *Ground) Has(n Need) bool {
 	switch n {
@@ -140,6 +163,8 @@ func (g *Ground) Has(n Need) bool {
 		return g.Processes != nil
 	case Clustered:
 		return g.Cluster != nil
+	case Supervised:
+		return g.Supervisor != nil
 	}
 	return false
 }
@@ -157,6 +182,8 @@ func (n Need) String() string {
 		return "a control plane and a cloud controller manager that are processes of the sandbox"
 	case Clustered:
 		return "a Kubernetes cluster"
+	case Supervised:
+		return "a Supervisor"
 	}
 	return string(n)
 }
