@@ -60,6 +60,15 @@ func (e *ensuring) run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	ports := e.service.Spec.Ports
+	// What the configuration names exists, before anything is made.
+	if _, err := e.poolID(ctx, e.class); err != nil {
+		return "", err
+	}
+	for _, p := range ports {
+		if _, err := e.profilePath(ctx, e.class, protocolOf(p)); err != nil {
+			return "", err
+		}
+	}
 	var (
 		address, balancer string
 		poolPaths         = make([]string, len(ports))
