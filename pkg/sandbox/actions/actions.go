@@ -176,15 +176,12 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
 }
 
-// NSX is the name of the NSX Manager in [api.GateRequest], unless a vCenter has it.
-const NSX = "nsx"
-
 // gate returns the gate of a vCenter or of the NSX Manager, or nil.
 func (a *Actions) gate(name string) *gate.Gate {
 	if vc := a.VCenters().Find(name); vc != nil {
 		return vc.Gate()
 	}
-	if name == NSX && a.NSX != nil {
+	if name == api.NSXName && a.NSX != nil { // unless a vCenter has the name
 		return a.NSX()
 	}
 	return nil
