@@ -164,6 +164,7 @@ func (c *command) serveHealth(ctx context.Context, cloud cloud, log *slog.Logger
 func (c *command) cloudConfig(environ []string) (*config.Config, error) {
 	o := &c.provider
 	o.Pod = podOf(environ)
+	o.ClusterName = c.ccm.KubeCloudShared.ClusterName
 	defaultSecrets := config.WithDefaultSecrets(config.DefaultSecretsDirectory)
 	if o.ConfigFile = c.ccm.KubeCloudShared.CloudProvider.CloudConfigFile; o.ConfigFile != "" {
 		o.ConfigOptions = []config.Option{config.WithEnvironment(environ), defaultSecrets}
@@ -247,6 +248,8 @@ func newCommand() (*command, error) {
 	// A node takes some three requests to be initialized. At the default of 20 per second, a thousand nodes would wait for
 	// two minutes for the API server alone, which protects itself with priority and fairness.
 	ccm.Generic.ClientConnection.QPS, ccm.Generic.ClientConnection.Burst = 200, 400
+	// A Service takes some calls to NSX, one after the other, in which its worker waits.
+	ccm.ServiceController.ConcurrentServiceSyncs = 8
 	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
 	sets := ccm.Flags(controllers.Names(), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)

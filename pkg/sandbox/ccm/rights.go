@@ -23,8 +23,8 @@ type Place struct {
 	Namespace string
 	// Roles is the name of all roles; "" for the usual names.
 	Roles string
-	// LoadBalancers reports that this project's provider makes load balancers, as in a guest cluster.
-	LoadBalancers bool
+	// LoadBalancers says what makes load balancers, if this project's provider does.
+	LoadBalancers rbac.LoadBalancers
 	// Labels are on all objects.
 	Labels map[string]string
 }
