@@ -85,7 +85,7 @@ func lives() []life {
 	return all
 }
 
-// side is one provider at an NSX Manager of its own.
+// side is one provider with a separate NSX Manager.
 type side struct {
 	name string
 	rig  *rig
