@@ -44,7 +44,8 @@ func (s *Sandbox) steps() []step {
 		stock.NSX = step{Name: "NSX Manager", Start: s.nsx.Start, Stop: s.nsx.Stop}
 	}
 	if hasSupervisor(s) {
-		stock.Supervisor = step{Name: "Supervisor", Start: s.supervisor.Start, Stop: s.supervisor.Stop}
+		stock.Supervisor = step{Name: "Supervisor", Start: s.supervisor.Begin, Stop: s.supervisor.Stop}
+		stock.Guest = step{Name: "guest cluster", Start: s.supervisor.Start}
 	}
 	if s.opts.LoadBalancer == LoadBalancerSimple || s.opts.LoadBalancer == LoadBalancerNSX {
 		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
