@@ -7,7 +7,7 @@ package chart
 
 import "embed"
 
-//go:embed Chart.yaml values.yaml files templates templates/_names.tpl
+//go:embed Chart.yaml values.yaml values.schema.json files templates templates/_names.tpl
 var files embed.FS
 
 // Files are the chart's, by their paths in it. They cannot be changed.

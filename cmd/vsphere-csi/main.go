@@ -14,7 +14,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := csi.Run(ctx, os.Args[1:])
+	err := csi.Run(ctx, "", os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

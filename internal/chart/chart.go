@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	v2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -29,7 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
-// Chart is a chart that was read. Create it with [Load] or [Read].
+// Chart is a chart that was read. Create it with [Load], [Read] or [Open].
 type Chart struct{ c *v2.Chart }
 
 // Load reads a chart: a folder with a Chart.yaml, or an archive (.tgz).
@@ -44,6 +46,27 @@ func Load(name string) (*Chart, error) {
 // Read reads an archive (.tgz).
 func Read(archive io.Reader) (*Chart, error) {
 	c, err := loader.LoadArchive(archive)
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	return checked(c)
+}
+
+// Open reads a chart whose folder is the root of a file system.
+func Open(folder fs.FS) (*Chart, error) {
+	var files []*archive.BufferedFile
+	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(folder, name)
+		files = append(files, &archive.BufferedFile{Name: name, Data: text})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	c, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
@@ -71,6 +94,10 @@ type Options struct {
 	Kubernetes string
 	// Values are files of values. Later ones take precedence.
 	Values []string
+	// Set has values that take precedence over files. Null removes a value.
+	Set map[string]any
+	// Installer is what the chart's objects say that they are managed by. Default: Helm.
+	Installer string
 }
 
 // Render returns the manifest that a first installation of the chart applies: CRDs first, then templates by their names, without
@@ -80,6 +107,7 @@ func (c *Chart) Render(o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	values = loader.MergeMaps(values, o.Set)
 	capabilities := common.DefaultCapabilities.Copy()
 	if o.Kubernetes != "" {
 		version, err := common.ParseKubeVersion(o.Kubernetes)
@@ -98,6 +126,9 @@ func (c *Chart) Render(o Options) ([]byte, error) {
 	all, err := util.ToRenderValues(c.c, values, release, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("chart %s: %w", c, err)
+	}
+	if o.Installer != "" {
+		all["Release"].(map[string]any)["Service"] = o.Installer
 	}
 	files, err := engine.Render(c.c, all)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := csi.Run(ctx, os.Args[1:]); err != nil {
+	if err := csi.Run(ctx, "", os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -42,6 +42,7 @@ type command struct {
 	logs          *logs.Options
 	environ       []string
 	sections      cliflag.NamedFlagSets
+	own           string // the version that it gives as its own
 	help, version bool
 }
 

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ import (
 	providermetrics "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// Run is the driver. It takes its command line (args without the program's name). It returns when ctx has ended, calls in
+// Run is the driver. It takes its command line (args without the program's name) and the version that it gives as its own;
+// "" is the one that is stamped into the program. It returns when ctx has ended, calls in
 // progress are answered and every session is logged out, or with the error that prevented the start. It logs to stderr
 // through klog, and prints --help and --version to stdout. A process can call Run once at a time, because metrics and log
 // flags are process-wide.
@@ -52,7 +54,7 @@ import (
 // From the environment it reads upstream's X_CSI_MODE, CSI_ENDPOINT, VSPHERE_CSI_CONFIG, NODE_NAME, MAX_VOLUMES_PER_NODE and
 // FULL_SYNC_INTERVAL_MINUTES as defaults of flags, and the VSPHERE_… variables of its configuration file (see pkg/csi/config and
 // pkg/provider/config).
-func Run(ctx context.Context, args []string) error {
+func Run(ctx context.Context, own string, args []string) error {
 	cmd, err := parse(args, os.Environ())
 	switch {
 	case err != nil:
@@ -61,16 +63,17 @@ func Run(ctx context.Context, args []string) error {
 		cmd.printHelp(os.Stdout)
 		return nil
 	case cmd.version:
-		fmt.Fprintln(os.Stdout, commandName, version())
+		fmt.Fprintln(os.Stdout, commandName, cmp.Or(own, version()))
 		return nil
 	}
+	cmd.own = cmp.Or(own, version())
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	if err := logsapi.ValidateAndApply(cmd.logs, nil); err != nil {
 		return fmt.Errorf("csi: logging flags: %w", err)
 	}
 	log := slog.New(withAttrs{Handler: logr.ToSlogHandler(klog.Background())})
-	log.Info("starting", "mode", cmd.mode, "version", version())
+	log.Info("starting", "mode", cmd.mode, "version", cmd.own)
 	if cmd.mode == modeNode {
 		return cmd.runNode(ctx, log)
 	}
@@ -97,7 +100,7 @@ func background(ctx context.Context, log *slog.Logger, what string, f func(conte
 }
 
 func (c *command) runController(ctx context.Context, log *slog.Logger) error {
-	k, err := connect(c.kubeconfig)
+	k, err := connect(c.kubeconfig, c.own)
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
@@ -142,7 +145,7 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 	s, err := rpc.Listen(ctx, rpc.Config{
 		Endpoint: c.endpoint, Timeout: c.timeout, Observe: m.Call, Logger: log,
 		Register: func(r grpc.ServiceRegistrar) {
-			csiapi.RegisterIdentityServer(r, &identity.Server{Version: version(), Ready: func() error { return e.Ready(ctx) }})
+			csiapi.RegisterIdentityServer(r, &identity.Server{Version: c.own, Ready: func() error { return e.Ready(ctx) }})
 			csiapi.RegisterControllerServer(r, e.Controller)
 		},
 	})
@@ -204,14 +207,14 @@ func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
 		Backend: b, Logger: log,
 	}
 	if n.topology {
-		k, err := connect(c.kubeconfig)
+		k, err := connect(c.kubeconfig, c.own)
 		if err != nil {
 			return fmt.Errorf("csi: %w", err)
 		}
 		o.Topology = func(ctx context.Context) (map[string]string, error) { return k.topology(ctx, n.name, id) }
 	}
 	if n.podEvents != "" {
-		k, err := connect(n.podEvents)
+		k, err := connect(n.podEvents, c.own)
 		if err != nil {
 			return fmt.Errorf("csi: --pod-events: %w", err)
 		}
@@ -224,7 +227,7 @@ func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer stopHealth()
-	p, err := node.Listen(ctx, o, node.Sockets{CSI: c.endpoint, Registration: n.registration, Announced: n.announced, Version: version()})
+	p, err := node.Listen(ctx, o, node.Sockets{CSI: c.endpoint, Registration: n.registration, Announced: n.announced, Version: c.own})
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
@@ -269,7 +272,7 @@ type Kubernetes struct {
 }
 
 // connect creates clients from a kubeconfig, or in a pod. It makes no calls.
-func connect(kubeconfig string) (*Kubernetes, error) {
+func connect(kubeconfig, own string) (*Kubernetes, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	switch {
 	case kubeconfig == "" && errors.Is(err, rest.ErrNotInCluster), clientcmd.IsEmptyConfig(err):
@@ -279,7 +282,7 @@ func connect(kubeconfig string) (*Kubernetes, error) {
 	}
 	// The API server protects itself with priority and fairness; a thousand nodes must not wait for this limit.
 	cfg.QPS, cfg.Burst = 200, 400
-	cfg.UserAgent = commandName + "/" + version()
+	cfg.UserAgent = commandName + "/" + own
 	k := Kubernetes{config: cfg}
 	if k.Client, err = kubernetes.NewForConfig(cfg); err != nil {
 		return nil, err

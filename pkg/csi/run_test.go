@@ -68,7 +68,7 @@ func run(t *testing.T, args ...string) (socket string, stop func()) {
 	socket = filepath.Join(t.TempDir(), "csi.sock")
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- csi.Run(ctx, append(args, "--endpoint=unix://"+socket)) }()
+	go func() { ended <- csi.Run(ctx, "v1.2.3", append(args, "--endpoint=unix://"+socket)) }()
 	return socket, sync.OnceFunc(func() {
 		cancel()
 		select {
@@ -104,7 +104,7 @@ func TestRunController(t *testing.T) {
 	defer stop()
 	client := dial(t, socket)
 	info, err := client.GetPluginInfo(t.Context(), &csiapi.GetPluginInfoRequest{})
-	if err != nil || info.GetName() != names.Driver || info.GetVendorVersion() == "" {
+	if err != nil || info.GetName() != names.Driver || info.GetVendorVersion() != "v1.2.3" {
 		t.Fatal(info, err)
 	}
 	eventually(t, func() error {
@@ -161,7 +161,7 @@ func TestCommandLine(t *testing.T) {
 		{"--mode=node --endpoint=unix:///x --topology=false --device-timeout=0", "--device-timeout"},
 		{"--mode=node --endpoint=unix:///x --topology=false --serial-file=" + serial, "is not that of a VMware VM"},
 	} {
-		err := csi.Run(t.Context(), strings.Fields(test.args))
+		err := csi.Run(t.Context(), "", strings.Fields(test.args))
 		if err == nil || !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v, want %q", test.args, err, test.err)
 		}

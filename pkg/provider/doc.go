@@ -1,6 +1,6 @@
 // Package provider implements the vSphere cloud provider: it describes the Nodes of a cluster whose VMs run in one or more
-// vCenters to a cloud controller manager. It implements InstancesV2 of k8s.io/cloud-provider, and the older Instances and
-// Zones, and runs under that module's stock controllers.
+// vCenters to a cloud controller manager. It implements InstancesV2 and LoadBalancer of k8s.io/cloud-provider, and the older
+// Instances and Zones, and runs under that module's stock controllers.
 //
 // Package match finds the VM of a Node: by providerID, else by system UUID in either byte order, else by hostname, else by
 // address. Package inventory keeps an index of the VMs current with a watch, and all answers come from it, with one
@@ -15,7 +15,9 @@
 //
 //	err := provider.Run(ctx, []string{"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=…"})
 //
-// The package has no load balancers, routes or clusters, and does not depend on the sandbox. It has been tested against
+// If the configuration names an NSX Manager, package loadbalancer makes load balancers there for Services.
+//
+// The package has no routes or clusters, and does not depend on the sandbox. It has been tested against
 // simulated vCenters only; docs/provider.md lists where it differs from upstream's provider.
 //
 // Floor 1: of this module it imports only the packages below it.

@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -42,6 +43,8 @@ type Options struct {
 	StartWait time.Duration
 	// Parity selects this provider's behavior or upstream's where the two differ on purpose; this provider's when empty.
 	Parity Parity
+	// ClusterName is the name of the cluster (--cluster-name), which objects in NSX are tagged with; "kubernetes" when empty.
+	ClusterName string
 	// NodeLabels are added to every Node when it is initialized.
 	NodeLabels map[string]string
 	// Resyncer, if set, is notified of nodes that the controllers should sync before their next period.
@@ -97,6 +100,7 @@ type Provider struct {
 	secrets *secrets
 	dirs    *directories
 	events  *notifier
+	cluster apiCluster
 	nodes   nodes
 	// namesChanged wakes watchNames.
 	namesChanged chan struct{}
@@ -118,10 +122,11 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	opts.StartWait = cmp.Or(opts.StartWait, 5*time.Second)
 	opts.ReloadWait = cmp.Or(opts.ReloadWait, 30*time.Second)
 	opts.ConfigPeriod = cmp.Or(opts.ConfigPeriod, 2*time.Second)
+	opts.ClusterName = cmp.Or(opts.ClusterName, "kubernetes")
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1), namesChanged: make(chan struct{}, 1)}
 	p.nodes.events = newNodeEvents(p.log)
-	p.events.subscribers = append(p.events.subscribers, p.nodes.events.attach)
+	p.events.subscribers = append(p.events.subscribers, p.nodes.events.Attach)
 	p.closed, p.close = context.WithCancel(context.Background())
 	p.secrets = newSecrets(p.log, func(ref config.SecretRef) { p.originChanged(origin{secret: ref}) })
 	p.dirs = newDirectories(p.log, opts.ConfigPeriod, func(path string) { p.originChanged(origin{directory: path}) })
@@ -161,6 +166,7 @@ func (p *Provider) start(parent context.Context, client kubernetes.Interface) {
 
 func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	g := p.now()
+	p.cluster.start(client)
 	p.logWarnings(g.cfg)
 	warnNodeLabels(p.log, p.opts.NodeLabels)
 	p.running.Go(func() { p.events.run(ctx, client) })
@@ -169,6 +175,11 @@ func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	p.dirs.follow(ctx, &p.running)
 	g.run(ctx)
 	p.running.Go(func() { <-g.ended })
+	p.serveBalancer(g)
+	p.running.Go(func() {
+		<-ctx.Done()
+		p.closeManager(p.now())
+	})
 	p.running.Go(func() { p.reload(ctx) })
 	p.running.Go(func() { p.watchNames(ctx) })
 	waitCtx, cancel := context.WithTimeout(ctx, p.opts.StartWait)
@@ -225,9 +236,6 @@ func (p *Provider) Instances() (cloudprovider.Instances, bool) { return legacy{p
 // Zones implements [cloudprovider.Interface] for callers without InstancesV2 support.
 func (p *Provider) Zones() (cloudprovider.Zones, bool) { return legacy{p}, true }
 
-// LoadBalancer implements [cloudprovider.Interface]: the provider has no load balancers.
-func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
-
 // Routes implements [cloudprovider.Interface]: the provider has no routes.
 func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
@@ -244,8 +252,12 @@ type generation struct {
 	inv     *inventory.Inventory
 	clients map[string]*connection // by tenant
 
-	stop  context.CancelFunc // set by run
-	ended chan struct{}      // closed when what run started has ended, with sessions logged out
+	manager  *manager               // nil for none
+	balancer *loadbalancer.Balancer // nil for none
+
+	running context.Context    // set by run
+	stop    context.CancelFunc // set by run
+	ended   chan struct{}      // closed when what run started has ended, with sessions logged out
 }
 
 // now returns the generation in force.
@@ -285,6 +297,9 @@ func (p *Provider) generation(cfg *config.Config, before *generation) (*generati
 		g.clients[vc.Tenant] = c
 		ic.VCenters = append(ic.VCenters, inventory.VCenterConfig{Client: c.Client, Datacenters: vc.Datacenters})
 	}
+	if err := p.withBalancer(g, before); err != nil {
+		return nil, err
+	}
 	var err error
 	g.inv, err = inventory.New(ic)
 	return g, err
@@ -302,6 +317,7 @@ func (g *generation) connection(tenant string) *connection {
 // shares with another no longer depends on that other one.
 func (g *generation) run(ctx context.Context) {
 	ctx, g.stop = context.WithCancel(ctx)
+	g.running = ctx
 	go func() {
 		defer close(g.ended)
 		if err := g.inv.Run(ctx); err != nil {
@@ -412,8 +428,8 @@ func (p *Provider) measures() []metrics.VCenter {
 	return all
 }
 
-// health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
-func (p *Provider) health() []health.Status {
+// Health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
+func (p *Provider) Health() []health.Status {
 	if !p.begun.Load() {
 		return nil
 	}

@@ -141,6 +141,7 @@ func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 // missing returns the datacenters of a tenant that do not exist: correcting their names removes none.
 func merged(inForce, wanted *config.Config, missing func(tenant string) []absent.Name) *config.Config {
 	m := *wanted
+	m.NSX, m.LoadBalancer = mergedNSX(inForce, wanted)
 	m.VCenters = nil
 	next := successors(inForce, wanted, missing)
 	taken, claimed := map[string]bool{}, map[string]bool{} // tenants of the result; of wanted
@@ -162,6 +163,16 @@ func merged(inForce, wanted *config.Config, missing func(tenant string) []absent
 	}
 	slices.SortFunc(m.VCenters, func(a, b config.VCenter) int { return strings.Compare(a.Tenant, b.Tenant) })
 	return &m
+}
+
+// mergedNSX returns what of NSX may take effect while Services are watched. Whether there are load balancers decides at the start
+// whether there is a service controller. Another NSX Manager has none of the objects.
+func mergedNSX(inForce, wanted *config.Config) (*config.NSX, *config.LoadBalancer) {
+	is, to := inForce.NSX, wanted.NSX
+	if (is == nil) != (to == nil) || is != nil && is.Host != to.Host || (inForce.LoadBalancer == nil) != (wanted.LoadBalancer == nil) {
+		return is, inForce.LoadBalancer
+	}
+	return to, wanted.LoadBalancer
 }
 
 // successors returns the wanted configuration of each connection that is still wanted, by its name in force. A connection is
@@ -299,7 +310,11 @@ func (r *reloader) activate() {
 		r.adopt(c.clients[vc.Tenant], vc)
 	}
 	notify.Wake(r.namesChanged)
-	r.running.Go(before.end)
+	r.serveBalancer(c.generation)
+	r.running.Go(func() {
+		before.end()
+		r.closeManager(before)
+	})
 	r.keep(c.generation)
 	r.metrics.Reload(metrics.Applied)
 	r.log.Info("cloud config reloaded", "changed", c.changed)
@@ -331,7 +346,19 @@ func (r *reloader) needsRestart(names []string) {
 	r.metrics.Reload(metrics.NeedsRestart)
 	r.log.Warn("cloud config needs a restart", "changed", names)
 	r.warn(ReasonConfigNeedsRestart,
-		"takes effect at the next start, because nodes whose VMs are no longer watched would be reported gone: "+strings.Join(names, ", "))
+		"takes effect at the next start, because "+whyRestart(names)+": "+strings.Join(names, ", "))
+}
+
+// whyRestart returns why settings take effect at the next start.
+func whyRestart(names []string) string {
+	ofNSX := func(name string) bool {
+		section, _, _ := strings.Cut(name, ".")
+		return slices.Contains([]string{"nsxt", "loadBalancer", "loadBalancerClass"}, section)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return !ofNSX(name) }) {
+		return "nodes whose VMs are no longer watched would be reported gone"
+	}
+	return "load balancers in NSX would be left without an owner"
 }
 
 func (r *reloader) reject(err error) {

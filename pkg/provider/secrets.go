@@ -133,11 +133,17 @@ func (s *secrets) listed(ref config.SecretRef, h *watchedSecret) {
 
 // credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
 func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, names ...string) (vcenter.Credentials, error) {
+	s.await(ctx, ref)
+	return s.now(ref, names...)
+}
+
+// await waits up to secretWait for the first read of a Secret.
+func (s *secrets) await(ctx context.Context, ref config.SecretRef) {
 	s.mu.Lock()
 	h := s.watched[ref]
 	s.mu.Unlock()
 	if h == nil {
-		return s.now(ref, names...)
+		return
 	}
 	t := time.NewTimer(secretWait)
 	defer t.Stop()
@@ -146,7 +152,18 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, names .
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return s.now(ref, names...)
+}
+
+// read returns the data of a Secret as last read. It waits up to secretWait for the first read.
+func (s *secrets) read(ctx context.Context, ref config.SecretRef) (map[string][]byte, error) {
+	s.await(ctx, ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.watched[ref]
+	if h == nil {
+		return nil, errors.New("no longer in use")
+	}
+	return h.data, h.missing()
 }
 
 // now returns the Secret's credentials for a server as last read.
@@ -165,18 +182,26 @@ func (s *secrets) now(ref config.SecretRef, names ...string) (vcenter.Credential
 }
 
 func (h *watchedSecret) credentials(names []string) (vcenter.Credentials, error) {
-	switch {
-	case h.data == nil && h.err != nil:
-		return vcenter.Credentials{}, h.err
-	case h.data == nil:
-		select {
-		case <-h.read:
-			return vcenter.Credentials{}, errors.New("does not exist")
-		default:
-			return vcenter.Credentials{}, errNotRead
-		}
+	if err := h.missing(); err != nil {
+		return vcenter.Credentials{}, err
 	}
 	return loginCredentials(config.ParseSecret("secret", h.data).For(names...))
+}
+
+// missing returns why there is no data. The lock is held.
+func (h *watchedSecret) missing() error {
+	switch {
+	case h.data != nil:
+		return nil
+	case h.err != nil:
+		return h.err
+	}
+	select {
+	case <-h.read:
+		return errors.New("does not exist")
+	default:
+		return errNotRead
+	}
 }
 
 // directories watches the directories with credentials.
@@ -301,6 +326,9 @@ func (p *Provider) keep(generations ...*generation) {
 		for _, vc := range g.cfg.VCenters {
 			secrets[originOf(vc).secret] = true
 			dirs[originOf(vc).directory] = true
+		}
+		if g.manager != nil {
+			secrets[g.manager.made.Secret] = true
 		}
 	}
 	p.secrets.keep(secrets)

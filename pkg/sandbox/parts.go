@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -217,6 +218,9 @@ func assemble(s *Sandbox) {
 	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
+		if f.Released && opts.Topology.Zoned() {
+			s.csi.Manifest = csidriver.WithTopology(f.Manifest)
+		}
 	}
 	s.processes = processes.Processes{
 		Log: s.log, Causes: s.causes, Ongoing: &s.ongoing, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens,

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/trace"
 )
 
 // traced writes the SOAP requests of clients, and the answers of next, to w. Passwords, cookies and tokens are masked.
@@ -24,12 +25,12 @@ func traced(next http.Handler, w io.Writer) http.Handler {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		mu.Lock()
-		_, _ = fmt.Fprintf(w, "Request: %s\n", masked(body))
+		_, _ = fmt.Fprintf(w, "Request: %s\n", trace.MaskXML(body))
 		mu.Unlock()
 		answer := &recorder{ResponseWriter: rw}
 		next.ServeHTTP(answer, r)
 		mu.Lock()
-		_, _ = fmt.Fprintf(w, "Response: %s\n", masked(answer.body.Bytes()))
+		_, _ = fmt.Fprintf(w, "Response: %s\n", trace.MaskXML(answer.body.Bytes()))
 		mu.Unlock()
 	})
 }
@@ -38,11 +39,6 @@ func traced(next http.Handler, w io.Writer) http.Handler {
 func isXML(h http.Header) bool {
 	return h.Get("SOAPAction") != "" || bytes.Contains([]byte(h.Get("Content-Type")), []byte("xml"))
 }
-
-// secrets are elements whose text a trace does not show: passwords, session cookies, tickets, signatures and keys.
-var secrets = regexp.MustCompile(`(?s)(<(?:\w+:)?(\w*[pP]assword|vcSessionCookie|cloneTicket|BinarySecret|SignatureValue|X509Certificate|sessionTicket)(?: [^>]*)?>)[^<]*(</)`)
-
-func masked(body []byte) []byte { return secrets.ReplaceAll(body, []byte("${1}***${3}")) }
 
 // recorder keeps a copy of an answer.
 type recorder struct {

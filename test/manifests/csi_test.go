@@ -6,18 +6,15 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -56,20 +53,7 @@ func csiBase(t *testing.T) objects {
 // csiRender is what each template of the chart comes to.
 func csiRender(t *testing.T, namespace, values string) (map[string]string, error) {
 	t.Helper()
-	given := map[string]any{}
-	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
-		t.Fatal(err)
-	}
-	c, err := loader.LoadDir(csiChartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	release := common.ReleaseOptions{Name: "any", Namespace: namespace, IsInstall: true, Revision: 1}
-	complete, err := util.ToRenderValues(c, given, release, common.DefaultCapabilities)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Render(c, complete)
+	return renderAs(t, csiChartDir, common.ReleaseOptions{Name: "any", Namespace: namespace}, "Helm", values)
 }
 
 // csiChart is the chart as Helm prints it, without its definitions.
@@ -79,13 +63,7 @@ func csiChart(t *testing.T, values string) objects {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objects{}
-	for name, text := range files {
-		if path.Base(name) != "NOTES.txt" {
-			all.addAny(t, name, []byte(text))
-		}
-	}
-	return all
+	return decoded(t, files)
 }
 
 // addAny decodes documents strictly where their kind is one of Kubernetes' own, and as they are where it is not.

@@ -1,62 +1,24 @@
 package manifests
 
 import (
-	"maps"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
-	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
-	"helm.sh/helm/v4/pkg/chart/v2/lint"
-	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
 
 const sandboxChartDir = "../../charts/vsphere-sandbox"
 
-func sandboxChart(t *testing.T) *chartv2.Chart {
-	t.Helper()
-	c, err := loader.LoadDir(sandboxChartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func valuesOf(t *testing.T, text string) map[string]any {
-	t.Helper()
-	given := map[string]any{}
-	if err := yaml.UnmarshalStrict([]byte(text), &given); err != nil {
-		t.Fatal(err)
-	}
-	return given
-}
-
 // sandboxByHelm is what each template comes to when Helm renders it, its service called as the program calls itself.
 func sandboxByHelm(t *testing.T, values string) (map[string]string, error) {
 	t.Helper()
-	c := sandboxChart(t)
 	r := existing.ReleaseOf("lab")
-	release := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, IsInstall: true, Revision: 1}
-	complete, err := util.ToRenderValues(c, valuesOf(t, values), release, common.DefaultCapabilities)
-	if err != nil {
-		return nil, err
-	}
-	complete["Release"].(map[string]any)["Service"] = "vsphere-sandbox-up"
-	return engine.Render(c, complete)
+	return renderAs(t, sandboxChartDir, common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace}, "vsphere-sandbox-up", values)
 }
 
 func sandboxObjects(t *testing.T, values string) objects {
@@ -65,13 +27,7 @@ func sandboxObjects(t *testing.T, values string) objects {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objects{}
-	for name, text := range files {
-		if path.Base(name) != "NOTES.txt" {
-			all.addAny(t, name, []byte(text))
-		}
-	}
-	return all
+	return decoded(t, files)
 }
 
 // sandboxChanged has another value for everything in values.yaml.
@@ -108,56 +64,11 @@ func sandboxChanged() map[string]string {
 	}
 }
 
-// The program renders the chart without Helm exactly as Helm does, with any values.
-func TestSandboxIsRenderedAsHelmDoes(t *testing.T) {
-	tried := maps.Clone(sandboxChanged())
-	tried["nothing"] = ""
-	tried["no light nodes"] = `lightNodes: {shards: 0}`
-	tried["taken away"] = `{sandbox: {resources: null}, podLabels: null}`
-	for name, values := range tried {
-		t.Run(name, func(t *testing.T) {
-			helm, err := sandboxByHelm(t, values)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := map[string]string{}
-			for file, text := range helm {
-				want[strings.TrimPrefix(file, "vsphere-sandbox/")] = text
-			}
-			got, err := existing.Render(os.DirFS(sandboxChartDir), existing.ReleaseOf("lab"), valuesOf(t, values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-helm +ours):\n%s", diff)
-			}
-		})
-	}
-}
-
-// `helm lint` has nothing to say but that there is no icon.
-func TestSandboxLint(t *testing.T) {
-	for _, m := range lint.RunAll(sandboxChartDir, nil, "vsphere-sandbox-lab").Messages {
-		if m.Severity > support.InfoSev {
-			t.Error(m)
-		}
-	}
-}
+func TestSandboxLint(t *testing.T) { lintClean(t, sandboxChartDir, "vsphere-sandbox-lab") }
 
 // Nothing can be set to no effect, and every value that there is, is tried.
 func TestSandboxEveryValueHasAnEffect(t *testing.T) {
-	tried := sandboxChanged()
-	unchanged := sandboxObjects(t, "")
-	for path, values := range tried {
-		if cmp.Equal(unchanged, sandboxObjects(t, values)) {
-			t.Errorf("%s: %s changes nothing", path, values)
-		}
-	}
-	for _, leaf := range leaves("", sandboxChart(t).Values) {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(tried)), func(p string) bool { return leaf == p || strings.HasPrefix(leaf, p+".") }) {
-			t.Errorf("values.yaml has %s, which is not tried", leaf)
-		}
-	}
+	everyValueCounts(t, sandboxChartDir, sandboxChanged(), func(values string) objects { return sandboxObjects(t, values) })
 }
 
 // A mistake in the values is reported before anything is installed.
@@ -193,21 +104,12 @@ func TestSandboxLabels(t *testing.T) {
 
 // Both pods keep to the "restricted" Pod Security Standard.
 func TestSandboxPodSecurity(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := sandboxObjects(t, "")
 	for name, pod := range map[string]corev1.PodTemplateSpec{
 		"sandbox":     one[*appsv1.Deployment](t, all).Spec.Template,
 		"light-nodes": one[*appsv1.StatefulSet](t, all).Spec.Template,
 	} {
-		restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-		for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
-			if !result.Allowed {
-				t.Errorf("%s: %s: %s", name, result.ForbiddenReason, result.ForbiddenDetail)
-			}
-		}
+		restricted(t, name, pod)
 		if all["ServiceAccount vsphere-sandbox-lab/"+pod.Spec.ServiceAccountName] == nil {
 			t.Errorf("%s: no account %s", name, pod.Spec.ServiceAccountName)
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
@@ -70,10 +69,14 @@ func (o Options) values() (map[string]any, error) {
 		shards = (nodes + perShard - 1) / perShard
 	}
 	o.Speed = cmp.Or(o.Speed, pace.Default)
+	args := make([]any, len(o.Args)) // as YAML has lists
+	for i, arg := range o.Args {
+		args[i] = arg
+	}
 	values := map[string]any{
 		"image":      map[string]any{"repository": repository, "tag": tag, "digest": digest},
 		"speed":      float64(o.Speed),
-		"sandbox":    map[string]any{"extraArgs": slices.Clone(o.Args)},
+		"sandbox":    map[string]any{"extraArgs": args},
 		"lightNodes": map[string]any{"shards": shards},
 	}
 	if len(text) <= maxText {

@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -48,14 +49,19 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := existing.Render(chart.Files(), existing.ReleaseOf("mine"), values)
+	objects, err := existing.Objects(chart.Files(), existing.ReleaseOf("mine"), values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := rendered["templates/sandbox.yaml"] + rendered["templates/light-nodes.yaml"]
-	for _, want := range []string{`"localhost/vsphere-sandbox:v1"`, "topology.yaml\n", `- "--csi"`, `- "off"`, "--speed=10", "replicas: 1\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in\n%s", want, text)
+	var text strings.Builder
+	for _, o := range objects {
+		if kind := o.GetKind(); kind == "Deployment" || kind == "StatefulSet" {
+			_ = json.NewEncoder(&text).Encode(o.Object) // a strings.Builder takes everything
+		}
+	}
+	for _, want := range []string{`"localhost/vsphere-sandbox:v1"`, `topology.yaml"`, `"--csi","off"`, `"--speed=10"`, `"replicas":1,`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %s in\n%s", want, &text)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func NewCmdCSI() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return live(cmd, func(ctx context.Context) error { return csi.Run(ctx, args) })
+			return live(cmd, func(ctx context.Context) error { return csi.Run(ctx, build.Version(), args) })
 		},
 	}
 }

@@ -242,8 +242,6 @@ func (o *options) checkBalancer() error {
 	switch {
 	case o.balancer != sandbox.LoadBalancerNSX:
 		return nil
-	case o.ccm.Builtin():
-		return report.UsageError("--ccm module:v1.36.0", "--loadbalancer nsx needs a cloud controller manager that uses NSX: the built-in one has no load balancers")
 	case !o.embedded():
 		return report.UsageError("--loadbalancer simple", "--loadbalancer nsx needs an embedded cluster: elsewhere the NSX Manager, on a loopback address of this machine, is out of reach of the cloud controller manager")
 	case o.topology == nil || o.topology.Spec.NSX == nil:

@@ -42,7 +42,7 @@ func TestOptions(t *testing.T) {
 		{args: "--detach --dry-run", refused: "--detach and --dry-run exclude each other"},
 		{args: "--output xml", refused: "xml"},
 		{args: "single --loadbalancer metal", refused: "--loadbalancer metal: want simple, nsx or none"},
-		{args: "single --loadbalancer nsx", refused: "--loadbalancer nsx needs a cloud controller manager that uses NSX"},
+		{args: "single --loadbalancer nsx", refused: "--loadbalancer nsx: the topology has no NSX Manager"},
 		{args: "single --loadbalancer nsx --ccm none", refused: "--loadbalancer nsx: the topology has no NSX Manager"},
 		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
 		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},

@@ -27,6 +27,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
 )
 
@@ -267,7 +268,7 @@ func TestFlags(t *testing.T) {
 		}},
 		{"trace-file", "-trace-file " + filepath.Join(dir, "trace"), func(t *testing.T, r *running) {
 			r.client(t)
-			if got, err := os.ReadFile(filepath.Join(dir, "trace")); err != nil || !strings.Contains(string(got), "<password>***</password>") {
+			if got, err := os.ReadFile(filepath.Join(dir, "trace")); err != nil || !strings.Contains(string(got), "<password>"+mask.Text+"</password>") {
 				t.Errorf("%v; has %.2000q", err, got)
 			}
 		}},

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/chart"
 )
 
 // installer is the managed-by label of objects that were installed from here, in place of "Helm".
@@ -27,76 +24,27 @@ const installer = "vsphere-sandbox-up"
 // Release is a Helm release.
 type Release struct{ Name, Namespace string }
 
-// Render renders a chart's templates as Helm does, and returns the results by their paths in the chart. It supports the
-// functions that the chart in this repository uses. Values are merged over values.yaml, as Helm does, without a check of
-// the schema. A test compares the result with Helm's.
-func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, error) {
-	about, err := document(chart, "Chart.yaml")
+// Objects returns the objects of a chart, whose folder is the root of a file system, as Helm renders them. They are in an order in
+// which they can be created: accounts and permissions first, workloads last. Values are checked by the chart's schema.
+func Objects(folder fs.FS, r Release, values map[string]any) ([]*unstructured.Unstructured, error) {
+	c, err := chart.Open(folder)
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := document(chart, "values.yaml")
-	if err != nil {
-		return nil, err
-	}
-	names, err := fs.Glob(chart, "templates/*")
-	if err != nil {
-		return nil, err
-	}
-	all := template.New("chart").Option("missingkey=zero")
-	all.Funcs(functions(all))
-	for _, name := range names {
-		text, err := fs.ReadFile(chart, name)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := all.New(name).Parse(string(text)); err != nil {
-			return nil, fmt.Errorf("chart: %w", err)
-		}
-	}
-	data := map[string]any{
-		"Release": map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": installer},
-		// The fields that the templates use, with Helm's names.
-		"Chart":  map[string]any{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
-		"Values": laid(defaults, values),
-		"Files":  chartFiles{chart},
-	}
-	out := map[string]string{}
-	for _, name := range names {
-		if strings.HasPrefix(path.Base(name), "_") {
-			continue // only included by others
-		}
-		var b strings.Builder
-		if err := all.ExecuteTemplate(&b, name, data); err != nil {
-			return nil, fmt.Errorf("chart: %w", err)
-		}
-		out[name] = strings.ReplaceAll(b.String(), "<no value>", "")
-	}
-	return out, nil
-}
-
-// Objects returns the objects of [Render] in an order in which they can be created: accounts and permissions first,
-// workloads last.
-func Objects(chart fs.FS, r Release, values map[string]any) ([]*unstructured.Unstructured, error) {
-	rendered, err := Render(chart, r, values)
+	manifest, err := c.Render(chart.Options{Release: r.Name, Namespace: r.Namespace, Set: values, Installer: installer})
 	if err != nil {
 		return nil, err
 	}
 	var all []*unstructured.Unstructured
-	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		if path.Ext(name) != ".yaml" {
-			continue
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(&o.Object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("chart %s: %w", c, err)
 		}
-		for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered[name]), 4096); ; {
-			o := &unstructured.Unstructured{}
-			if err := d.Decode(&o.Object); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return nil, fmt.Errorf("chart: %s: %w", name, err)
-			}
-			if len(o.Object) > 0 {
-				all = append(all, o)
-			}
+		if len(o.Object) > 0 {
+			all = append(all, o)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return turn(a.GetKind()) - turn(b.GetKind()) })
@@ -116,90 +64,6 @@ func turn(kind string) int {
 		return 3
 	}
 	return 4
-}
-
-// document parses a file of the chart.
-func document(chart fs.FS, name string) (map[string]any, error) {
-	text, err := fs.ReadFile(chart, name)
-	if err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
-	}
-	var o map[string]any
-	if err := sigsyaml.Unmarshal(text, &o); err != nil {
-		return nil, fmt.Errorf("chart: %s: %w", name, err)
-	}
-	return o, nil
-}
-
-// laid returns the values of under merged with those of over, as in Helm: tables are merged, others replaced, and null
-// removes.
-func laid(under, over map[string]any) map[string]any {
-	all := maps.Clone(under)
-	for key, value := range over {
-		table, isTable := value.(map[string]any)
-		below, wasTable := all[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(all, key)
-		case isTable && wasTable:
-			all[key] = laid(below, table)
-		default:
-			all[key] = value
-		}
-	}
-	return all
-}
-
-// chartFiles is .Files in templates.
-type chartFiles struct{ chart fs.FS }
-
-// Get returns the text of a file of the chart, or "", as Helm does.
-func (f chartFiles) Get(name string) string {
-	text, err := fs.ReadFile(f.chart, name)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// functions are the functions of Helm that the chart uses, beyond text/template's own.
-func functions(all *template.Template) template.FuncMap {
-	return template.FuncMap{
-		"include": func(name string, data any) (string, error) {
-			var b bytes.Buffer
-			err := all.ExecuteTemplate(&b, name, data)
-			return b.String(), err
-		},
-		"toYaml": func(v any) (string, error) {
-			text, err := sigsyaml.Marshal(v)
-			return strings.TrimSuffix(string(text), "\n"), err
-		},
-		"fromYaml": func(text string) (map[string]any, error) {
-			var v map[string]any
-			err := sigsyaml.Unmarshal([]byte(text), &v)
-			return v, err
-		},
-		"nindent": func(spaces int, text string) string {
-			pad := "\n" + strings.Repeat(" ", spaces)
-			return pad + strings.ReplaceAll(text, "\n", pad)
-		},
-		"quote":    func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
-		"toString": func(v any) string { return fmt.Sprint(v) },
-		"default": func(other, v any) any {
-			if truth, ok := template.IsTrue(v); ok && truth {
-				return v
-			}
-			return other
-		},
-		"dict": func(pairs ...any) (map[string]any, error) {
-			d := map[string]any{}
-			for i := 0; i+1 < len(pairs); i += 2 {
-				d[fmt.Sprint(pairs[i])] = pairs[i+1]
-			}
-			return d, nil
-		},
-		"fail": func(why string) (string, error) { return "", errors.New(why) },
-	}
 }
 
 // workload is a candidate for a cloud controller manager.

@@ -14,6 +14,9 @@ type Config struct {
 	// Labels name the tag categories of region and zone. Zones are known only when both are set.
 	Labels Labels
 	Nodes  Nodes
+	// LoadBalancer configures load balancers in NSX; both are nil for none.
+	NSX          *NSX
+	LoadBalancer *LoadBalancer
 
 	// SkipNodeDeletion reports that the environment has SKIP_NODE_DELETION: no node is ever reported gone.
 	SkipNodeDeletion bool
@@ -89,7 +92,7 @@ type Nodes struct {
 type field[S any] struct {
 	// yaml and ini are the names in files.
 	yaml, ini string
-	// env is the name of the environment variable after VSPHERE_, and vcEnv after VCENTER_<id>_.
+	// env is the name of the environment variable after VSPHERE_ or NSXT_, and vcEnv after VCENTER_<id>_.
 	env, vcEnv string
 	// into returns the cell for the value; nil for a known key without effect.
 	into func(*S) any

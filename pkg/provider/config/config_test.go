@@ -87,7 +87,7 @@ func TestWarnings(t *testing.T) {
 	got, err := Load("c", []byte(`
 global: {server: vc, user: u, password: p, apiDisable: true}
 labels: {zone: k8s-zone}
-loadBalancer: {size: MEDIUM, anything: [1]}
+loadBalancer: {size: MEDIUM, tags: {}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ loadBalancer: {size: MEDIUM, anything: [1]}
 	want := []string{
 		"c:2: global.apiDisable: has no effect",
 		"c:3: labels.zone: has no effect: set both region and zone",
-		"c:4: loadBalancer: has no effect",
+		"c:4: loadBalancer: has no effect without nsxt, which says where NSX is",
 	}
 	if diff := cmp.Diff(want, got.Warnings); diff != "" {
 		t.Error(diff)

@@ -119,6 +119,10 @@ type file struct {
 	vcenters map[string]*endpoint // by tenant
 	labels   labels
 	nodes    nodes
+
+	nsxt      nsxt
+	balancers balancers
+	classes   map[string]*balancerClass
 	// skipNodeDeletion and alphaDualStack come from the environment.
 	skipNodeDeletion, alphaDualStack bool
 	// incomplete reports that a section that may be a vCenter's could not be read.
@@ -168,7 +172,7 @@ func (f *file) vcenter(tenant string, at position) *endpoint {
 const environment = "environment"
 
 // readEnvironment overrides the file with environment variables. Their names are upstream's:
-//   - VSPHERE_USER and so on set the global section, labels and nodes;
+//   - VSPHERE_USER and so on set the global section, labels and nodes, NSXT_USERNAME and so on the section nsxt;
 //   - VSPHERE_VCENTER_<id> identifies a vCenter by tenant or server, one of the file's or a new one, and
 //     VCENTER_<id>_USERNAME and so on set its values;
 //   - SKIP_NODE_DELETION and ENABLE_ALPHA_DUAL_STACK count if they are set.
@@ -182,9 +186,10 @@ func (f *file) readEnvironment(environ []string, p *problems) {
 		}
 	}
 	global := map[string]bool{}
-	setVars(vars, &f.global, globalFields(), global, p)
-	setVars(vars, &f.labels, labelFields(), global, p)
-	setVars(vars, &f.nodes, nodeFields(), global, p)
+	setVars(vars, varPrefix, &f.global, globalFields(), global, p)
+	setVars(vars, varPrefix, &f.labels, labelFields(), global, p)
+	setVars(vars, varPrefix, &f.nodes, nodeFields(), global, p)
+	setVars(vars, nsxtPrefix, &f.nsxt, nsxtFields(), global, p)
 
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		id, ok := strings.CutPrefix(name, "VSPHERE_VCENTER_")
@@ -202,13 +207,19 @@ func (f *file) readEnvironment(environ []string, p *problems) {
 	f.alphaDualStack = isSet(vars, "ENABLE_ALPHA_DUAL_STACK", p)
 }
 
+// Prefixes of variables.
+const (
+	varPrefix  = "VSPHERE_"
+	nsxtPrefix = "NSXT_"
+)
+
 // setVars sets the cells of one section and records the known variables.
-func setVars[S any](vars map[string]string, into *S, fields []field[S], known map[string]bool, p *problems) {
+func setVars[S any](vars map[string]string, prefix string, into *S, fields []field[S], known map[string]bool, p *problems) {
 	for _, f := range fields {
 		if f.env == "" {
 			continue
 		}
-		name := "VSPHERE_" + f.env
+		name := prefix + f.env
 		known[name] = true
 		if vars[name] != "" {
 			setText(f.into(into), vars[name], inEnvironment(name), p)

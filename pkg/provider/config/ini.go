@@ -29,6 +29,7 @@ func iniSections() []string {
 func iniKeys() []string {
 	return slices.Concat(
 		names(globalFields(), iniName), names(labelFields(), iniName), names(nodeFields(), iniName),
+		names(nsxtFields(), iniName), names(balancerFields(), iniName),
 		workspaceKeys(), csiKeys(), []string{"scsicontrollertype", "public-network", "soap-roundtripper-count"},
 	)
 }
@@ -73,8 +74,12 @@ func (r *iniReader) section(f *file, s iniSection) {
 		}
 		setSection(r, s, at, e, vcenterFields())
 	case foreign:
-		r.p.warn(at, "%s", unused)
-	case s.hasSub && (fields == "global" || fields == "labels" || fields == "nodes"):
+		r.p.add(at, true, map[bool]string{true: "did you mean [NSXT]?"}[fields == "nsx-t"], "%s", unused)
+	case fields == "loadbalancerclass" && !s.hasSub:
+		r.p.at(at, "", `a class's section has its name in quotes: [LoadBalancerClass "public"]`)
+	case fields == "loadbalancerclass":
+		setSection(r, s, at, f.classOf(s.sub, at), classFields())
+	case s.hasSub && (fields == "global" || fields == "labels" || fields == "nodes" || fields == "nsxt" || fields == "loadbalancer"):
 		r.p.at(at, "", "this section has no second name")
 	case fields == "global":
 		f.global.at = at
@@ -83,6 +88,12 @@ func (r *iniReader) section(f *file, s iniSection) {
 		setSection(r, s, at, &f.labels, labelFields())
 	case fields == "nodes":
 		setSection(r, s, at, &f.nodes, nodeFields())
+	case fields == "nsxt":
+		f.nsxt.at = at
+		setSection(r, s, at, &f.nsxt, nsxtFields())
+	case fields == "loadbalancer":
+		f.balancers.at = at
+		setSection(r, s, at, &f.balancers, balancerFields())
 	default:
 		hint := ""
 		if best := nearest.Of(s.name, iniSections()); best != "" {
@@ -177,6 +188,7 @@ func iniFullNames() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
 		"[Global]": names(globalFields(), iniName), "[Labels]": names(labelFields(), iniName), "[Nodes]": names(nodeFields(), iniName),
+		"[LoadBalancer]": names(balancerFields(), iniName),
 	} {
 		for _, key := range keys {
 			all[fold(key)] = section + " " + key

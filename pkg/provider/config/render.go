@@ -23,6 +23,7 @@ func (c *Config) Masked() *Config {
 			masked.VCenters[i].Password = Mask
 		}
 	}
+	masked.NSX = c.NSX.masked()
 	return &masked
 }
 
@@ -32,6 +33,10 @@ type normal struct {
 	VCenter map[string]normalVCenter `yaml:"vcenter"`
 	Labels  *Labels                  `yaml:"labels,omitempty"`
 	Nodes   *normalNodes             `yaml:"nodes,omitempty"`
+
+	NSXT              *normalNSX             `yaml:"nsxt,omitempty"`
+	LoadBalancer      *normalBalancer        `yaml:"loadBalancer,omitempty"`
+	LoadBalancerClass map[string]normalClass `yaml:"loadBalancerClass,omitempty"`
 }
 
 type normalGlobal struct {
@@ -86,6 +91,7 @@ func (c *Config) YAML() ([]byte, error) {
 	if nodes != (normalNodes{}) {
 		n.Nodes = &nodes
 	}
+	c.balancersTo(&n)
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -174,6 +180,8 @@ func setText(dst any, text string, at position, p *problems) {
 		if list := splitList(text); len(list) > 0 {
 			dst.put(list, at)
 		}
+	case *cell[map[string]string]:
+		setTags(dst, text, at, p)
 	default:
 		panic(fmt.Sprintf("config: no cell: %T", dst))
 	}
@@ -213,21 +221,22 @@ func splitList(text string) []string {
 
 // Key describes one key of vsphere.conf.
 type Key struct {
-	// Section is global, vcenter, labels or nodes, as in YAML.
+	// Section is global, vcenter, labels, nodes, nsxt, loadBalancer or loadBalancerClass, as in YAML.
 	Section string
 	// YAML and INI are its names in the two formats; empty if a format does not have it.
 	YAML, INI string
 	// Env is the environment variable that sets it, and VCEnv the one for the vCenter with an id; empty for none.
 	Env, VCEnv string
-	// Kind is text, number, true or false, or list; empty for a known key without effect.
+	// Kind is text, number, true or false, list, or mapping; empty for a known key without effect.
 	Kind string
 }
 
 // Reference lists every key of vsphere.conf, in the order of its sections. It comes from the tables that the parser uses.
 func Reference() []Key {
-	return append(append(append(
-		keysOf("global", globalFields()), keysOf("vcenter", vcenterFields())...),
-		keysOf("labels", labelFields())...), keysOf("nodes", nodeFields())...)
+	return slices.Concat(
+		keysOf("global", globalFields()), keysOf("vcenter", vcenterFields()), keysOf("labels", labelFields()), keysOf("nodes", nodeFields()),
+		keysOf("nsxt", nsxtFields()), keysOf("loadBalancer", balancerFields()), keysOf("loadBalancerClass", classFields()),
+	)
 }
 
 func keysOf[S any](section string, fields []field[S]) []Key {
@@ -240,8 +249,10 @@ func keysOf[S any](section string, fields []field[S]) []Key {
 		switch {
 		case section == "vcenter" && f.vcEnv != "":
 			k.VCEnv = "VCENTER_<id>_" + f.vcEnv
+		case section == "nsxt" && f.env != "":
+			k.Env = nsxtPrefix + f.env
 		case section != "vcenter" && f.env != "":
-			k.Env = "VSPHERE_" + f.env
+			k.Env = varPrefix + f.env
 		}
 		keys = append(keys, k)
 	}
@@ -257,6 +268,8 @@ func kindOf(dst any) string {
 		return "true or false"
 	case *cell[[]string]:
 		return "list"
+	case *cell[map[string]string]:
+		return "mapping"
 	}
 	return "text"
 }

@@ -22,6 +22,8 @@ func (f *file) resolve(o options, p *problems) *Config {
 		SkipNodeDeletion: f.skipNodeDeletion,
 		AlphaDualStack:   f.alphaDualStack,
 	}
+	cfg.LoadBalancer = f.resolveLoadBalancer(p)
+	cfg.NSX = f.resolveNSX(p)
 	f.global.check(p)
 	f.addGlobalServer()
 	if len(f.vcenters) == 0 && !f.incomplete {

@@ -200,3 +200,13 @@ func cutPrefixFold(s, prefix string) (rest string, ok bool) {
 	}
 	return s[len(prefix):], true
 }
+
+// Account returns the account in the data of a Secret with the keys username and password, as that of [NSX] has them. The error
+// lists the missing keys.
+func Account(data map[string][]byte) (user, password string, err error) {
+	user, password = trimNewline(data["username"]), trimNewline(data["password"])
+	if user == "" || password == "" {
+		return "", "", fmt.Errorf("%w: keys username and password are needed", ErrNoCredentials)
+	}
+	return user, password, nil
+}

@@ -81,7 +81,17 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 			readSection(r, e, &f.labels, labelFields())
 		case "nodes":
 			readSection(r, e, &f.nodes, nodeFields())
-		case "nsxt", "loadBalancer", "loadBalancerClass", "route": // upstream's for NSX-T
+		case "nsxt":
+			f.nsxt.at = e.at
+			readSection(r, e, &f.nsxt, nsxtFields())
+		case "loadBalancer":
+			f.balancers.at = e.at
+			readSection(r, e, &f.balancers, balancerFields())
+		case "loadBalancerClass":
+			for _, c := range r.entries(e.value, e.at.path) {
+				readSection(r, c, f.classOf(c.key, c.at), classFields())
+			}
+		case "route": // upstream's for NSX-T
 			if !nothingSaid(e.value) {
 				r.p.warn(e.at, "has no effect")
 			}
@@ -107,6 +117,7 @@ func yamlFullNames() map[string]string {
 	all := map[string]string{}
 	for section, keys := range map[string][]string{
 		"global": names(globalFields(), yamlName), "labels": names(labelFields(), yamlName), "nodes": names(nodeFields(), yamlName),
+		"loadBalancer": names(balancerFields(), yamlName),
 	} {
 		for _, key := range keys {
 			all[fold(key)] = section + "." + key
@@ -168,6 +179,12 @@ func (r *yamlReader) set(dst any, e entry) {
 			return
 		}
 		dst.put(b, e.at)
+	case *cell[map[string]string]:
+		if tags, ok := r.tags(e); !ok {
+			dst.setBad(e.at)
+		} else if len(tags) > 0 {
+			dst.put(tags, e.at)
+		}
 	case *cell[[]string]:
 		if list, ok := r.list(e); !ok {
 			dst.setBad(e.at)

@@ -18,11 +18,13 @@ const namespace = "vsphere_ccm"
 type Metrics struct {
 	calls         *k8smetrics.CounterVec
 	durations     *k8smetrics.HistogramVec
+	nsxCalls      *k8smetrics.CounterVec
+	nsxDurations  *k8smetrics.HistogramVec
 	lookups       *k8smetrics.CounterVec
 	confirmations *k8smetrics.CounterVec
 	reloads       *k8smetrics.CounterVec
 
-	methods Methods
+	methods, nsxMethods Methods
 }
 
 // New registers the metrics in r. Every scrape calls source for the current vCenters, which must have distinct names. source
@@ -39,12 +41,19 @@ func New(r Registry, source func() []VCenter) (*Metrics, error) {
 			Buckets:        []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90},
 			StabilityLevel: k8smetrics.ALPHA,
 		}, []string{"vcenter", "method"}),
+		nsxCalls: counter("nsx_calls_total",
+			"Calls made to NSX Managers, by method and result (ok, error, timeout, unreachable, canceled).", "nsx", "method", "result"),
+		nsxDurations: k8smetrics.NewHistogramVec(&k8smetrics.HistogramOpts{
+			Namespace: namespace, Name: "nsx_call_duration_seconds", Help: "Duration of calls to an NSX Manager.",
+			Buckets:        []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+			StabilityLevel: k8smetrics.ALPHA,
+		}, []string{"nsx", "method"}),
 		lookups:       counter("lookups_total", "Lookups of VMs for nodes, by source (provider_id, system_uuid, hostname, address) and result.", "source", "result"),
 		confirmations: counter("confirmations_total", "Queries of all vCenters whether a VM is gone, by outcome (gone, still_there, doubt).", "outcome"),
 		reloads:       counter("config_reloads_total", "Changes of the configuration, by result (applied, refused, needs_restart).", "result"),
 	}
 	var errs []error
-	for _, family := range []k8smetrics.Registerable{m.calls, m.durations, m.lookups, m.confirmations, m.reloads} {
+	for _, family := range []k8smetrics.Registerable{m.calls, m.durations, m.nsxCalls, m.nsxDurations, m.lookups, m.confirmations, m.reloads} {
 		errs = append(errs, r.Register(family))
 	}
 	errs = append(errs, r.CustomRegister(&Collector[VCenter]{
@@ -86,6 +95,16 @@ func (m *Metrics) Call(vcenter, method, result string, d time.Duration) {
 	method = m.methods.Label(method)
 	m.calls.WithLabelValues(vcenter, method, result).Inc()
 	m.durations.WithLabelValues(vcenter, method).Observe(d.Seconds())
+}
+
+// NSXCall counts a call to an NSX Manager, with the method and result of an nsx.Call.
+func (m *Metrics) NSXCall(manager, method, result string, d time.Duration) {
+	if m == nil {
+		return
+	}
+	method = m.nsxMethods.Label(method)
+	m.nsxCalls.WithLabelValues(manager, method, result).Inc()
+	m.nsxDurations.WithLabelValues(manager, method).Observe(d.Seconds())
 }
 
 // Lookup counts a lookup of a VM.

@@ -44,6 +44,7 @@ func TestCounts(t *testing.T) {
 	m.Call("us", "FindByUuid", "ok", 20*time.Millisecond)
 	m.Call("us", "FindByUuid", "ok", 30*time.Second)
 	m.Call("eu", "Login", "timeout", 10*time.Second)
+	m.NSXCall("nsx", "PUT /infra/lb-pools/{id}", "ok", 20*time.Millisecond)
 	m.Lookup(metrics.ByHostName, metrics.Found)
 	m.Lookup("typo", metrics.Found)
 	m.Confirmation(metrics.Doubt)
@@ -72,6 +73,8 @@ vsphere_ccm_vcenter_calls_total{method="Login",result="timeout",vcenter="eu"} 1
 	for _, line := range []string{
 		`vsphere_ccm_vcenter_call_duration_seconds_bucket{method="FindByUuid",vcenter="us",le="0.025"} 1`,
 		`vsphere_ccm_vcenter_call_duration_seconds_bucket{method="FindByUuid",vcenter="us",le="30"} 2`,
+		`vsphere_ccm_nsx_calls_total{method="PUT /infra/lb-pools/{id}",nsx="nsx",result="ok"} 1`,
+		`vsphere_ccm_nsx_call_duration_seconds_bucket{method="PUT /infra/lb-pools/{id}",nsx="nsx",le="0.025"} 1`,
 		`vsphere_ccm_lookups_total{result="found",source="hostname"} 1`,
 		`vsphere_ccm_lookups_total{result="found",source="other"} 1`,
 		`vsphere_ccm_lookups_total{result="unsure",source="provider_id"} 0`,

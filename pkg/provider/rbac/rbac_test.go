@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +56,27 @@ func TestObjects(t *testing.T) {
 		return ok && r.Namespace != "default"
 	}) {
 		t.Error("roles for nothing")
+	}
+}
+
+// Load balancers add what the controller of Services needs, and nothing that changes a Service but its status.
+func TestLoadBalancers(t *testing.T) {
+	for of, want := range map[LoadBalancers][]string{
+		"":           nil,
+		OfSupervisor: {"services list watch", "services/status patch", "events create patch"},
+		OfNSX:        {"services get list watch", "services/status patch", "namespaces kube-system get", "events create patch"},
+	} {
+		var got []string
+		for _, o := range Objects(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancers: of}) {
+			if r, ok := o.(*rbacv1.ClusterRole); ok {
+				for _, rule := range r.Rules[len(nodeRules()):] {
+					got = append(got, strings.Join(slices.Concat(rule.Resources, rule.ResourceNames, rule.Verbs), " "))
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", of, diff)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package ccm
 
 import (
-	"net/netip"
 	"path/filepath"
 	"strconv"
 
@@ -19,8 +18,8 @@ const (
 // GuestCommand is the command of this program that becomes a program with the files of a guest cluster.
 const GuestCommand = "guest-files"
 
-// Paravirtual reports whether a program in a guest cluster asks the Supervisor. This project's program asks the vCenter.
-func Paravirtual(o Options) bool { return !o.Program.Own && !o.None && o.Installed == nil }
+// Paravirtual reports whether a program in a guest cluster asks the Supervisor: each does that the sandbox gives its arguments.
+func Paravirtual(o Options) bool { return !o.None && o.Installed == nil }
 
 // mode is the value of --cloud-provider.
 func (p *Processes) mode(o Options) string {
@@ -31,24 +30,38 @@ func (p *Processes) mode(o Options) string {
 }
 
 // guestArguments replace those that a program has outside of guest clusters. An error shows when the program starts.
-func (p *Processes) guestArguments() []string {
+func (p *Processes) guestArguments(o Options) []string {
 	e, err := p.Guest()
 	if err != nil {
 		p.failed(err)
 	}
-	return []string{
+	args := []string{
 		"--cloud-config=" + filepath.Join(e.Dir, sv.ConfigFile),
 		"--cluster-name=" + e.Guest,
 		// Routes need pods with addresses of their nodes' networks, which a Supervisor gives only on request.
 		"--controllers=*,-node-route-controller",
 	}
+	if o.Program.Own {
+		args = append(args,
+			"--supervisor-credentials="+filepath.Join(e.Dir, sv.CredentialsDir),
+			"--supervisor-owner-reference="+filepath.Join(e.Dir, sv.OwnerFile))
+	}
+	return args
 }
 
-// inGuest has a process see the files of a guest cluster at their places, and the Supervisor by its name.
-func (p *Processes) inGuest(spec child.Spec) child.Spec {
+// inGuest has a process find the Supervisor: with the environment of a guest cluster's Pod, and, unless this project's program has
+// flags for them, with the files at their places and the Supervisor's name.
+func (p *Processes) inGuest(spec child.Spec, o Options) child.Spec {
 	e, err := p.Guest()
 	if err != nil {
 		p.failed(err)
+		return spec
+	}
+	spec.Env = append(spec.Env,
+		"SUPERVISOR_APISERVER_ENDPOINT_IP="+e.Address,
+		"SUPERVISOR_APISERVER_PORT="+strconv.Itoa(e.Port),
+		"SUPERVISOR_CLUSTER_SERVICEACCOUNT_SECRET_NAME="+sv.CredentialsSecret)
+	if o.Program.Own {
 		return spec
 	}
 	files := guestfiles.Files{
@@ -64,12 +77,7 @@ func (p *Processes) inGuest(spec child.Spec) child.Spec {
 		p.failed(err)
 		return spec
 	}
-	address := netip.AddrPortFrom(netip.MustParseAddr(e.Address), uint16(e.Port))
-	env := append(spec.Env,
-		"SUPERVISOR_APISERVER_ENDPOINT_IP="+address.Addr().String(),
-		"SUPERVISOR_APISERVER_PORT="+strconv.Itoa(e.Port),
-		"SUPERVISOR_CLUSTER_SERVICEACCOUNT_SECRET_NAME="+sv.CredentialsSecret)
 	return p.Components.Spec(child.Spec{
-		Name: spec.Name, Env: env, Mounts: true, Args: append([]string{GuestCommand, "--config=" + config, "--", spec.Path}, spec.Args...),
+		Name: spec.Name, Env: spec.Env, Mounts: true, Args: append([]string{GuestCommand, "--config=" + config, "--", spec.Path}, spec.Args...),
 	})
 }

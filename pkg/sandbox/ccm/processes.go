@@ -199,7 +199,7 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--node-status-update-frequency=" + p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 	}
 	if p.mode(o) == paravirtualMode {
-		args = append(args, p.guestArguments()...)
+		args = append(args, p.guestArguments(o)...)
 	}
 	if o.Program.Own {
 		args = append(append(args, p.ownPeriods()...), "--concurrent-node-syncs=4")
@@ -245,7 +245,7 @@ func (p *Processes) spec(r *replica, o Options, elect bool) child.Spec {
 		spec.Args = args // the program has no commands
 	}
 	if p.mode(o) == paravirtualMode {
-		spec = p.inGuest(spec)
+		spec = p.inGuest(spec, o)
 	}
 	return spec
 }

@@ -23,6 +23,8 @@ type Place struct {
 	Namespace string
 	// Roles is the name of all roles; "" for the usual names.
 	Roles string
+	// LoadBalancers says what makes load balancers, if this project's provider does.
+	LoadBalancers rbac.LoadBalancers
 	// Labels are on all objects.
 	Labels map[string]string
 }
@@ -46,7 +48,7 @@ func (p Place) rights(o Options, elect bool) []runtime.Object {
 	if o.Program.Own {
 		return rbac.Objects(rbac.Config{
 			Namespace: p.Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect,
-			LeaseNamespace: p.Namespace, Roles: p.Roles,
+			LeaseNamespace: p.Namespace, Roles: p.Roles, LoadBalancers: p.LoadBalancers,
 		})
 	}
 	name := cmp.Or(p.Roles, "system:"+ServiceAccount)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
@@ -36,9 +37,9 @@ func isSecretOption(key []byte) bool {
 	return isSecret(key) || bytes.HasSuffix(key, []byte(".userdata")) || bytes.Contains(key, []byte("userdata."))
 }
 
-// maskXML masks the text in secret elements, and in the values of secret options. Without such elements it copies nothing, and it never
+// MaskXML masks the text in secret elements, and in the values of secret options. Without such elements it returns text, and it never
 // fails: what is no XML has no elements.
-func maskXML(text []byte) []byte {
+func MaskXML(text []byte) []byte {
 	var out []byte // text[:from], masked
 	from := 0
 	depth, option := 0, false // inside a secret element; the last key was a secret option's
@@ -128,7 +129,7 @@ func maskBody(body []byte, isJSON, session bool) string {
 	case len(body) == 0:
 		return ""
 	case !isJSON:
-		return string(maskXML(body))
+		return string(MaskXML(body))
 	case session && jsonString.Match(body):
 		return `"` + masked + `"`
 	case session:
@@ -157,19 +158,21 @@ func maskHeader(h http.Header) map[string]string {
 	return all
 }
 
-var cookieValue = regexp.MustCompile(`([^=;\s]+=)[^;]*`)
-
-// maskCookie masks the value of the first cookie; those after it are attributes.
+// maskCookie masks the values of cookies; attributes of one that is set stay.
 func maskCookie(text string) string {
-	done := false
-	return cookieValue.ReplaceAllStringFunc(text, func(pair string) string {
-		name, _, _ := strings.Cut(pair, "=")
-		if done && (strings.EqualFold(name, "Path") || strings.EqualFold(name, "Max-Age") || strings.EqualFold(name, "Expires") || strings.EqualFold(name, "SameSite") || strings.EqualFold(name, "Domain")) {
-			return pair
+	pairs := strings.Split(text, ";")
+	for i, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || value == "" || i > 0 && isAttribute(strings.TrimSpace(name)) {
+			continue
 		}
-		done = true
-		return name + "=" + masked
-	})
+		pairs[i] = name + "=" + masked
+	}
+	return strings.Join(pairs, ";")
+}
+
+func isAttribute(name string) bool {
+	return slices.ContainsFunc([]string{"Path", "Max-Age", "Expires", "SameSite", "Domain"}, func(one string) bool { return strings.EqualFold(name, one) })
 }
 
 // maskURI masks secret parameters.

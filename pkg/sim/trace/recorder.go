@@ -57,6 +57,9 @@ type Message struct {
 // backlog limits the bodies that wait to be written, in bytes: then calls are left out, and counted.
 const backlog = 64 << 20
 
+// block is the size from which lines that are ready are written before others are made.
+const block = 256 << 10
+
 // Recorder writes calls as lines of JSON. It masks and writes them in its own goroutine, so that calls do not wait for it.
 // Create one with [NewRecorder]; its methods are safe for concurrent use.
 type Recorder struct {
@@ -119,35 +122,45 @@ func (r *Recorder) add(vcenter string, e gate.Exchange) {
 // run writes what waits, until the recorder is closed.
 func (r *Recorder) run() {
 	defer close(r.done)
-	var line bytes.Buffer
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
 	for range r.more {
 		r.mu.Lock()
 		list, closed := r.queue, r.closed
 		r.queue, r.size = nil, 0
 		r.mu.Unlock()
-		for _, one := range list {
-			line.Reset()
-			enc := json.NewEncoder(&line)
-			enc.SetEscapeHTML(false)
+		ready := 0 // calls in lines
+		for i, one := range list {
 			call := r.call(one)
 			err := enc.Encode(&call)
-			if err == nil {
-				_, err = r.w.Write(line.Bytes())
+			if ready++; lines.Len() < block && i+1 < len(list) && err == nil {
+				continue
 			}
-			r.mu.Lock()
-			r.written++
-			if r.err == nil {
-				r.err = err
+			if _, writeErr := r.w.Write(lines.Bytes()); err == nil {
+				err = writeErr
 			}
-			if r.grown != nil {
-				close(r.grown)
-				r.grown = nil
-			}
-			r.mu.Unlock()
+			lines.Reset()
+			r.wrote(ready, err)
+			ready = 0
 		}
 		if closed {
 			return
 		}
+	}
+}
+
+// wrote counts calls that are written, and wakes who waits for them.
+func (r *Recorder) wrote(calls int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written += calls
+	if r.err == nil {
+		r.err = err
+	}
+	if r.grown != nil {
+		close(r.grown)
+		r.grown = nil
 	}
 }
 

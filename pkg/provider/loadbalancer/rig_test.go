@@ -1,0 +1,311 @@
+package loadbalancer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	simnsx "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
+)
+
+const (
+	cluster = "kubernetes"
+	gateway = "/infra/tier-1s/workload"
+)
+
+// rig is an NSX Manager with a gateway, an edge cluster, and the IP pools "services" and "public".
+type rig struct {
+	testing.TB
+	*simnsx.Manager
+	dir string
+}
+
+type rigOptions struct {
+	realize time.Duration
+	noEdge  bool
+	last    string // the last address of the pool "services"; 10.20.0.250 when empty
+}
+
+func start(t testing.TB, o rigOptions) *rig {
+	t.Helper()
+	ca, err := cert.NewCA("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := simnsx.Start(l, simnsx.Options{CA: ca, Realize: o.realize, Accounts: []simnsx.Account{
+		{User: "admin", Password: "right", Role: simnsx.EnterpriseAdmin},
+		{User: "ccm", Password: "right", Role: simnsx.EnterpriseAdmin},
+		{User: "auditor", Password: "right", Role: simnsx.Auditor},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := m.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &rig{TB: t, Manager: m, dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(r.dir, "ca.crt"), ca.Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
+		t.Fatal(err)
+	}
+	last := "10.20.0.250"
+	if o.last != "" {
+		last = o.last
+	}
+	r.put(gateway, tree.Object{})
+	if !o.noEdge {
+		r.put(gateway+"/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"})
+	}
+	for pool, ends := range map[string][2]string{"services": {"10.20.0.10", last}, "public": {"203.0.113.10", "203.0.113.20"}} {
+		r.put("/infra/ip-pools/"+pool, tree.Object{"display_name": "Pool " + pool, "ip_release_delay": int64(0)})
+		r.put("/infra/ip-pools/"+pool+"/ip-subnets/one", tree.Object{
+			"cidr": ends[0][:strings.LastIndex(ends[0], ".")] + ".0/24", "allocation_ranges": []any{tree.Object{"start": ends[0], "end": ends[1]}},
+		})
+	}
+	return r
+}
+
+func (r *rig) put(path string, o tree.Object) {
+	r.Helper()
+	if _, err := r.Tree().Put(path, o, "admin"); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) rule(rule gate.Rule) (remove func()) {
+	r.Helper()
+	id, err := r.Gate().Add(rule)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return func() {
+		if err := r.Gate().Remove(context.Background(), id); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// objects returns the objects that have tags, by path.
+func (r *rig) objects() map[string]tree.Object {
+	all := map[string]tree.Object{}
+	for _, o := range r.Tree().All() {
+		if o["tags"] != nil {
+			all[o["path"].(string)] = o
+		}
+	}
+	return all
+}
+
+// counts returns how many objects of each type have a tag, as "LBPool:1 LBService:1".
+func (r *rig) counts(tag string) string {
+	counts := map[string]int{}
+	for _, o := range r.objects() {
+		if tag == "" || strings.Contains(fmt.Sprint(o["tags"]), " tag:"+tag+"]") {
+			counts[o["resource_type"].(string)]++
+		}
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(counts), "map["), "]")
+}
+
+// world is a cluster: its Services, and the Events on them.
+type world struct {
+	uid string
+
+	mu       sync.Mutex
+	services map[string]*corev1.Service
+	events   []string
+}
+
+func newWorld(uid string) *world {
+	return &world{uid: uid, services: map[string]*corev1.Service{"default/kubernetes": {ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}}}}
+}
+
+func (w *world) add(s *corev1.Service) *corev1.Service {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.services[s.Namespace+"/"+s.Name] = s
+	return s
+}
+
+func (w *world) remove(s *corev1.Service) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.services, s.Namespace+"/"+s.Name)
+}
+
+func (w *world) said() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// settings are a configuration with the classes default and public.
+func settings() config.LoadBalancer {
+	standard := config.LoadBalancerClass{IPPoolName: "Pool services", TCPAppProfileName: "default-tcp-lb-app-profile", UDPAppProfileName: "default-udp-lb-app-profile"}
+	public := standard
+	public.IPPoolName, public.IPPoolID = "", "public"
+	return config.LoadBalancer{
+		Size: "SMALL", Tier1GatewayPath: gateway, Classes: map[string]config.LoadBalancerClass{"default": standard, "public": public},
+	}
+}
+
+// process is one process of the provider.
+type process struct {
+	*loadbalancer.Balancer
+	client *nsx.Client
+	calls  func() int
+}
+
+type processOptions struct {
+	settings config.LoadBalancer
+	client   func(*nsx.Config)
+	onCall   func()
+}
+
+// process starts a process of a cluster.
+func (r *rig) process(w *world, o processOptions) *process {
+	r.Helper()
+	var mu sync.Mutex
+	n := 0
+	cfg := nsx.Config{
+		Host: r.Addr(), CAFile: filepath.Join(r.dir, "ca.crt"), UserAgent: "test", CallTimeout: 2 * time.Second, Patience: 3 * time.Second,
+		Credentials: func(context.Context) (nsx.Credentials, error) {
+			return nsx.Credentials{User: "ccm", Password: "right"}, nil
+		},
+		OnCall: func(nsx.Call) {
+			mu.Lock()
+			n++
+			mu.Unlock()
+			if o.onCall != nil {
+				o.onCall()
+			}
+		},
+	}
+	if o.client != nil {
+		o.client(&cfg)
+	}
+	c, err := nsx.New(cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		c.Close(ctx)
+	})
+	if o.settings.Classes == nil {
+		o.settings = settings()
+	}
+	b := loadbalancer.New(loadbalancer.Config{
+		Client: c, Settings: o.settings,
+		ClusterUID: func(context.Context) (string, error) { return w.uid, nil },
+		Services: func(context.Context) ([]corev1.Service, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			var all []corev1.Service
+			for _, s := range w.services {
+				all = append(all, *s)
+			}
+			return all, nil
+		},
+		Service: func(_ context.Context, namespace, name string) (*corev1.Service, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if s := w.services[namespace+"/"+name]; s != nil {
+				return s, nil
+			}
+			return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, name)
+		},
+		Event: func(s *corev1.Service, kind, reason, message string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, fmt.Sprintf("%s %s %s: %s", s.Name, kind, reason, message))
+		},
+	})
+	return &process{b, c, func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return n
+	}}
+}
+
+// ensure returns the address of a Service.
+func (r *rig) ensure(p *process, s *corev1.Service, n int) string {
+	r.Helper()
+	status, err := p.EnsureLoadBalancer(r.Context(), cluster, s, nodes(n))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return status.Ingress[0].IP
+}
+
+func service(name string, ports ...corev1.ServicePort) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: ports},
+	}
+}
+
+func tcp(port, nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: port, NodePort: nodePort}
+}
+
+func udp(port, nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: port, NodePort: nodePort}
+}
+
+func nodes(n int) []*corev1.Node {
+	var all []*corev1.Node
+	for i := range n {
+		all = append(all, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%d", i)},
+			Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i+1)}}},
+		})
+	}
+	return all
+}
+
+// text is an object as JSON, without what NSX sets.
+func text(o tree.Object) string {
+	kept := tree.Object{}
+	for k, v := range o {
+		if !strings.HasPrefix(k, "_") && !slices.Contains([]string{"unique_id", "realization_id"}, k) {
+			kept[k] = v
+		}
+	}
+	b, err := json.MarshalIndent(kept, "", " ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
