@@ -273,6 +273,7 @@ func (p *Part) Stop(ctx context.Context) error {
 		}
 		p.begun = nil
 	}
+	p.names.reset()
 	if s := p.running.Swap(nil); s != nil {
 		errs = append(errs, s.Stop(ctx))
 	}
