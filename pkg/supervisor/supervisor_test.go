@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestDefinitions: every definition has a name of its plural and its group, one stored version, and a status of its own in all of them.
+// TestDefinitions: every definition has a name of its plural and its group, one stored version, and its own status in all of them.
 func TestDefinitions(t *testing.T) {
 	all, err := readDefinitions(true)
 	if err != nil || len(all) != len(first()) {
