@@ -38,6 +38,23 @@ func meanings() map[string]string {
 		"externalVmNetworkName":            "external addresses are those of NICs in this network",
 		"excludeInternalNetworkSubnetCidr": "never an internal address",
 		"excludeExternalNetworkSubnetCidr": "never an external address",
+		"host":                             "the NSX Manager: host or host:port; in VMware Cloud host/path",
+		"clientAuthCertFile":               "PEM file of a certificate to log in with; read again at every connection",
+		"clientAuthKeyFile":                "its key",
+		"vmcAccessToken":                   "API token of VMware Cloud",
+		"vmcAuthHost":                      "where the token is exchanged: host/path",
+		"remoteAuth":                       "true: the user is one of an identity provider",
+		"size":                             "of the load balancer service: SMALL, MEDIUM, LARGE, XLARGE or DLB",
+		"lbServiceId":                      "load balancer service to use; without it the provider makes one at the gateway",
+		"tier1GatewayPath":                 "gateway: `/infra/tier-1s/NAME`",
+		"snatDisabled":                     "true: pods see the addresses of clients",
+		"tags":                             "more tags of all objects; JSON in INI. The scope `owner` replaces the provider's name",
+		"ipPoolName":                       "IP pool of the addresses, by its name",
+		"ipPoolId":                         "or by its identifier",
+		"tcpAppProfileName":                "application profile for TCP, by its name: NSX has `default-tcp-lb-app-profile`",
+		"tcpAppProfilePath":                "or by its path",
+		"udpAppProfileName":                "application profile for UDP, by its name: NSX has `default-udp-lb-app-profile`",
+		"udpAppProfilePath":                "or by its path",
 	}
 }
 

@@ -37,6 +37,12 @@ var want = map[string]struct {
 		"worker-b-1": "vc dc esx-b-1 region-1 site-b",
 		"worker-b-2": "vc dc esx-b-2 region-1 site-b",
 	}},
+	"supervisor": {"1 vCenter, 1 datacenter, 5 VMs, 4 nodes", map[string]string{
+		"cp-1":       "vc dc esx-a-1 region-1 zone-a",
+		"worker-a-1": "vc dc esx-a-2 region-1 zone-a",
+		"worker-b-1": "vc dc esx-b-1 region-1 zone-b",
+		"worker-c-1": "vc dc esx-c-1 region-1 zone-c",
+	}},
 	"zones-per-cluster": {"1 vCenter, 1 datacenter, 7 VMs, 7 nodes", map[string]string{
 		"cp-1":       "vc dc esx-a-1 region-1 zone-a",
 		"worker-a-1": "vc dc esx-a-2 region-1 zone-a",
@@ -88,7 +94,7 @@ func describe(top *topology.Topology, node topology.VMRef) string {
 
 func TestNames(t *testing.T) {
 	names := scenarios.Names()
-	if diff := cmp.Diff([]string{"single", "zones-per-cluster", "zones-stretched", "zones-us-eu"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"single", "supervisor", "zones-per-cluster", "zones-stretched", "zones-us-eu"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	if !slices.Contains(names, scenarios.Default) {
@@ -99,7 +105,7 @@ func TestNames(t *testing.T) {
 func TestUnknownName(t *testing.T) {
 	for _, name := range []string{"nowhere", "", "../scenarios/single", "single.yaml"} {
 		_, err := scenarios.Load(name)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there are: single, zones-per-cluster, zones-stretched, zones-us-eu") {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there are: single, supervisor, zones-per-cluster, zones-stretched, zones-us-eu") {
 			t.Errorf("Load(%q): %v", name, err)
 		}
 	}

@@ -15,11 +15,11 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
 			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/carried", "internal/cert", "internal/chart", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/capability", "internal/preflight", "internal/sidecars", "internal/upstream/...", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
+			"internal/input", "internal/iostreams", "internal/kubernetes/...", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/program", "internal/wire", "internal/loopback", "internal/capability", "internal/preflight", "internal/sidecars", "internal/upstream/...", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/guestfiles", "internal/notify", "internal/strict", "internal/shorten",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
-			"pkg/sim/...", "pkg/cluster/...", "pkg/node/...", "internal/migrate/...", "pkg/vcenter/...", "internal/tutorial/...",
+			"pkg/sim/...", "pkg/supervisor", "pkg/cluster/...", "pkg/node/...", "internal/migrate/...", "pkg/vcenter/...", "internal/tutorial/...",
 		}},
 		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/...", "pkg/ground/..."}},
 		{4, "what looks at a sandbox through its API and its events", []string{"pkg/tui/...", "pkg/scenario/..."}},

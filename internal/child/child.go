@@ -186,6 +186,10 @@ type Spec struct {
 
 	// Once disables restarts.
 	Once bool
+
+	// Mounts gives every process that is started a mount namespace of its own, in which it may mount. Linux only. A user needs the
+	// right to make user namespaces.
+	Mounts bool
 }
 
 func (s Spec) withDefaults() Spec {

@@ -73,8 +73,17 @@ func (s *spawner) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-func procAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func procAttr(mounts bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if mounts {
+		a.Cloneflags = syscall.CLONE_NEWNS
+	}
+	if uid, gid := os.Geteuid(), os.Getegid(); mounts && uid != 0 {
+		a.Cloneflags |= syscall.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: gid, Size: 1}}
+	}
+	return a
 }
 
 // reap waits until the process has ended, calls ended while its pid still

@@ -21,7 +21,7 @@ func (spawner) release() {}
 
 func (spawner) start(cmd *exec.Cmd) error { return cmd.Start() }
 
-func procAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func procAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // reap waits until the process has ended and been reaped, then calls ended. In
 // between, its pid could be reused; only a system that hands out all its pids

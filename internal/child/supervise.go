@@ -190,6 +190,9 @@ func (c *Child) launch(awake bool) (*process, error) {
 	}
 	if err := spawn.start(cmd); err != nil {
 		_ = write.Close()
+		if c.spec.Mounts {
+			err = fmt.Errorf("%w: it needs a mount namespace, which only Linux has, and only for users who may make user namespaces", err)
+		}
 		return nil, err
 	}
 	p.pid = cmd.Process.Pid
@@ -211,7 +214,7 @@ func (c *Child) command(path string, lifeline *os.File) *exec.Cmd {
 		Env:         append(append([]string(nil), env...), LifelineEnv+"="+strconv.Itoa(fd)),
 		Dir:         c.spec.Dir,
 		ExtraFiles:  append(files, lifeline),
-		SysProcAttr: procAttr(),
+		SysProcAttr: procAttr(c.spec.Mounts),
 	}
 }
 

@@ -151,6 +151,7 @@ func commands(d *command.Deps) root.Commands {
 			children.NewCmdLightNodes(),
 			children.NewCmdCCM(),
 			children.NewCmdCSI(),
+			children.NewCmdGuest(),
 		},
 	}
 }

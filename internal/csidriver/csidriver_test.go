@@ -79,3 +79,25 @@ esac`, source))}
 	_, err = csidriver.Build(t.Context(), "v3.9.1", o)
 	_ = upstreamtest.WantError(t, err, "csi-version-unknown", "there is no such version")
 }
+
+func TestWithTopology(t *testing.T) {
+	const released = `          args:
+            - "--default-fstype=ext4"
+            # needed only for topology aware setup
+            #- "--feature-gates=Topology=true"
+            #- "--strict-topology"
+            #- "--v=4"
+`
+	const want = `          args:
+            - "--default-fstype=ext4"
+            # needed only for topology aware setup
+            - "--feature-gates=Topology=true"
+            - "--strict-topology"
+            #- "--v=4"
+`
+	for _, manifest := range []string{released, want} {
+		if got := csidriver.WithTopology([]byte(manifest)); string(got) != want {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}

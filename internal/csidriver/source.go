@@ -41,6 +41,15 @@ func Build(ctx context.Context, version string, o program.Options) (Programs, er
 	return p, nil
 }
 
+// topologyLine is a line that a release's manifest has in a comment, for a cluster with regions and zones.
+var topologyLine = regexp.MustCompile(`(?m)^(\s*)#(- "--(?:feature-gates=Topology=true|strict-topology)")\s*$`)
+
+// WithTopology returns the manifest of a release for a cluster with regions and zones: with the arguments of its csi-provisioner
+// that it has in a comment ("needed only for topology aware setup").
+func WithTopology(manifest []byte) []byte {
+	return topologyLine.ReplaceAll(manifest, []byte("${1}${2}"))
+}
+
 // ManifestMissing is the code of the error of [Manifest].
 const ManifestMissing = "csi-manifest-missing"
 

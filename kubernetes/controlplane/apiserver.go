@@ -111,12 +111,12 @@ func runAPIServer(ctx context.Context, cfg contract.ControlPlane, etcd *etcdServ
 	if errs := completed.Validate(); len(errs) != 0 {
 		return utilerrors.NewAggregate(errs)
 	}
-	return serveAPI(ctx, completed, skipped)
+	return serveAPI(ctx, completed, apiServer, skipped)
 }
 
-// serveAPI is app.Run without some of the post-start hooks.
-func serveAPI(ctx context.Context, opts options.CompletedOptions, skipped []string) error {
-	if err := nameInformers(&opts); err != nil {
+// serveAPI is app.Run without some of the post-start hooks. The name is that of the component in metrics.
+func serveAPI(ctx context.Context, opts options.CompletedOptions, name string, skipped []string) error {
+	if err := nameInformers(&opts, name); err != nil {
 		return err
 	}
 	config, err := app.NewConfig(opts)

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -33,15 +34,15 @@ type stored struct {
 	runtime.Object
 }
 
-// bootstrapObjects returns the objects that [bootstrapHooks] create in an empty cluster, of the same tables.
-func bootstrapObjects() []stored {
+// bootstrapObjects returns the objects that [bootstrapHooks] create in an empty cluster, of the same tables, with keys below prefix.
+func bootstrapObjects(prefix string) []stored {
 	var all []stored
 	add := func(o interface {
 		runtime.Object
 		metav1.Object
 	}, resource string,
 	) {
-		all = append(all, stored{path.Join("/registry", resource, o.GetNamespace(), o.GetName()), o})
+		all = append(all, stored{path.Join(prefix, resource, o.GetNamespace(), o.GetName()), o})
 		o.SetUID(types.UID(uuid.NewString()))
 		o.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 		legacyscheme.Scheme.Default(o)
@@ -79,17 +80,17 @@ func storageEncoder() (runtime.Encoder, error) {
 	return legacyscheme.Codecs.EncoderForVersion(info.Serializer, schema.GroupVersions{rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion}), nil
 }
 
-// seed writes [bootstrapObjects] into an empty etcd, as an API server with these settings would store them. It returns false, and has
-// written nothing, if etcd is not empty or the user sets another way to store objects.
+// seed writes [bootstrapObjects] into etcd, as an API server with these settings would store them. It returns false, and has written
+// nothing, if etcd has objects of that server, or the user has them encrypted.
 func seed(ctx context.Context, etcd *etcdServer, s settings) (bool, error) {
-	if s["etcd-prefix"] != "" || s["encryption-provider-config"] != "" {
+	if s["encryption-provider-config"] != "" {
 		return false, nil
 	}
 	encoder, err := storageEncoder()
 	if err != nil {
 		return false, err
 	}
-	all := bootstrapObjects()
+	all := bootstrapObjects(path.Join("/", cmp.Or(s["etcd-prefix"], "registry")))
 	txn := &pb.TxnRequest{Compare: []*pb.Compare{{
 		Key: []byte(all[0].key), Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_CreateRevision{CreateRevision: 0},
 	}}}

@@ -16,7 +16,7 @@ func TestBootstrapObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, resources := map[string]bool{}, map[string]int{}
-	for _, o := range bootstrapObjects() {
+	for _, o := range bootstrapObjects("/registry") {
 		if seen[o.key] {
 			t.Errorf("%s: twice", o.key)
 		}

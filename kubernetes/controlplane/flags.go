@@ -22,6 +22,7 @@ const (
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
 	metricsServer     = "metrics-server"
+	supervisor        = "supervisor"
 )
 
 // settings are a component's command-line flags. Flags are the components' stable and documented interface; their option

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// nameInformers sets the name of the API server's informers in metrics, as app.Run does.
-func nameInformers(opts *options.CompletedOptions) (err error) {
-	opts.InformerName, err = cache.NewInformerName(apiServer)
+// nameInformers sets the name of an API server's informers in metrics, as app.Run does.
+func nameInformers(opts *options.CompletedOptions, name string) (err error) {
+	opts.InformerName, err = cache.NewInformerName(name)
 	return err
 }

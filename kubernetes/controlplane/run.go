@@ -60,6 +60,9 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 		if err := waitReady(ctx, cfg); err != nil {
 			return part(apiServer, err)
 		}
+		if cfg.Supervisor != nil {
+			g.Go(func() error { return lasting(ctx, supervisor, runSupervisor(ctx, cfg, etcd)) })
+		}
 		g.Go(func() error { return lasting(ctx, controllerManager, runControllerManager(ctx, cfg)) })
 		g.Go(func() error { return lasting(ctx, scheduler, runScheduler(ctx, cfg)) })
 		trimLater(ctx, booted)

@@ -83,6 +83,8 @@ type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
 	// NSX is the NSX Manager, on grounds whose cloud controller manager is a process of this machine.
 	NSX Step
+	// Supervisor is that of a guest cluster, on the ground whose control plane serves its API.
+	Supervisor Step
 	// LoadBalancer serves Services of type LoadBalancer, on grounds whose cluster was made for the sandbox.
 	LoadBalancer Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.
@@ -98,6 +100,9 @@ type ObjectSaver interface {
 	// Unfrozen are the components that must run while objects are saved.
 	Unfrozen() []string
 }
+
+// Supervised is an optional ability of a ground: its cluster is a guest cluster of a Supervisor.
+type Supervised interface{ Supervised() bool }
 
 // None is the ground of a sandbox that has vCenters and no cluster. It implements [NodeSource] and [Guarded].
 type None struct{}
@@ -134,7 +139,7 @@ func (None) Refuse(what string) error {
 // Lacks implements [NodeSource].
 func (None) Lacks(k *fault.Kind) (why, try string) {
 	for _, n := range k.Needs {
-		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered {
+		if n == fault.Kubelets || n == fault.Children || n == fault.Clustered || n == fault.Supervised {
 			return "takes " + n.String() + ", which there is not here", ""
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nodeevent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 )
 
@@ -88,7 +89,7 @@ func (p *Provider) withBalancer(g *generation) {
 		Client: g.manager.Client, Settings: *g.cfg.LoadBalancer, Logger: p.log,
 		ClusterUID: p.cluster.id, Services: p.cluster.services, Service: p.cluster.service,
 		Event: func(s *corev1.Service, kind, reason, message string) {
-			p.events.do(func() { p.events.recorder.Event(s, kind, reason, note(message)) })
+			p.events.do(func() { p.events.recorder.Event(s, kind, reason, nodeevent.Note(message)) })
 		},
 	})
 }
@@ -257,16 +258,16 @@ func (n *notifier) nsx(c config.NSX, err error) {
 		switch {
 		case errors.Is(err, nsx.ErrCredentials), errors.Is(err, nsx.ErrNoCredentials):
 			kind, reason = corev1.EventTypeWarning, ReasonNSXLoginFailed
-			message = sentence(eventText(err.Error()), "correct the credentials of nsxt, or unlock the account")
+			message = sentence(nodeevent.Text(err.Error()), "correct the credentials of nsxt, or unlock the account")
 		case err != nil:
 			kind, reason = corev1.EventTypeWarning, ReasonNSXUnreachable
-			message = sentence(eventText(err.Error()), "check that NSX is up and reachable from here")
+			message = sentence(nodeevent.Text(err.Error()), "check that NSX is up and reachable from here")
 		}
 		const key = "NSX"
 		if object == nil || n.last[key] == reason {
 			return
 		}
 		n.last[key] = reason
-		n.recorder.Event(object, kind, reason, note(message))
+		n.recorder.Event(object, kind, reason, nodeevent.Note(message))
 	})
 }

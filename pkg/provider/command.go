@@ -17,7 +17,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
@@ -34,9 +36,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual"
 )
 
-// Run is the cloud controller manager with this provider. It takes the command line of any cloud controller manager (args
+// Run is the cloud controller manager with this provider, or with that of package paravirtual (--cloud-provider). It takes the command line of any cloud controller manager (args
 // without the program's name). It returns when ctx has ended and every session is logged out, or with the error that
 // prevented the start. It logs to stderr through klog, and prints --help and --version to stdout. A process can call Run
 // once at a time, because the controllers keep process-wide registries. When Run loses the leader election, the process
@@ -56,12 +59,13 @@ func Run(ctx context.Context, args []string) error {
 		printVersion(os.Stdout)
 		return nil
 	}
-	cloudConfig, err := cmd.cloudConfig(os.Environ())
+	logs.InitLogs()
+	defer logs.FlushLogs()
+	// The files of the provider first: they are wrong more often than what follows.
+	create, err := cmd.load(os.Environ())
 	if err != nil {
 		return err
 	}
-	logs.InitLogs()
-	defer logs.FlushLogs()
 	if err := logsapi.ValidateAndApply(cmd.logs, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("ccm: logging flags: %w", err)
 	}
@@ -75,8 +79,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	log := slog.New(logr.ToSlogHandler(klog.Background()))
 	nudges := &controllers.Resyncer{}
-	cmd.provider.Logger, cmd.provider.Resyncer, cmd.provider.Registry = log, nudges, metrics.Process()
-	cloud, err := New(cloudConfig, cmd.provider)
+	cloud, err := create(c.Kubeconfig, log, nudges)
 	if err != nil {
 		return err
 	}
@@ -97,13 +100,47 @@ func Run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// cloud is a provider of either mode.
+type cloud interface {
+	cloudprovider.Interface
+	Close()
+	Wait()
+	Health() []health.Status
+}
+
+// load reads the files of the selected mode, and returns a function that creates its provider.
+func (c *command) load(environ []string) (func(guest *rest.Config, log *slog.Logger, nudges *controllers.Resyncer) (cloud, error), error) {
+	if c.mode() == paravirtual.Name {
+		return func(guest *rest.Config, log *slog.Logger, nudges *controllers.Resyncer) (cloud, error) {
+			o := c.paravirtualOptions(guest, environ)
+			o.Logger, o.Resyncer = log, nudges
+			p, err := paravirtual.New(o)
+			if err != nil {
+				return nil, fmt.Errorf("ccm: %w", err)
+			}
+			return p, nil
+		}, nil
+	}
+	cfg, err := c.cloudConfig(environ)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ *rest.Config, log *slog.Logger, nudges *controllers.Resyncer) (cloud, error) {
+		c.provider.Logger, c.provider.Resyncer, c.provider.Registry = log, nudges, metrics.Process()
+		return New(cfg, c.provider)
+	}, nil
+}
+
+// mode returns the value of --cloud-provider.
+func (c *command) mode() string { return c.ccm.KubeCloudShared.CloudProvider.Name }
+
 // serveHealth serves the probes and the metrics, if they have an address, until stop is called.
-func (c *command) serveHealth(ctx context.Context, cloud *Provider, log *slog.Logger) (stop func(), err error) {
+func (c *command) serveHealth(ctx context.Context, cloud cloud, log *slog.Logger) (stop func(), err error) {
 	if c.healthAddress == "" {
 		return func() {}, nil
 	}
 	server, err := health.Listen(ctx, health.Config{
-		Address: c.healthAddress, Source: cloud.health, Metrics: legacyregistry.Handler(), Logger: log,
+		Address: c.healthAddress, Source: cloud.Health, Metrics: legacyregistry.Handler(), Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ccm: --health-address: %w", err)
@@ -167,6 +204,8 @@ type command struct {
 	logs     *logs.Options
 	sections cliflag.NamedFlagSets
 	provider Options
+	// paravirtual are the options of the other mode, without what Run adds.
+	paravirtual paravirtual.Options
 
 	healthAddress string // empty for none
 	relabelZones  bool
@@ -219,8 +258,10 @@ func newCommand() (*command, error) {
 	globalflag.AddGlobalFlags(global, commandName, logs.SkipLoggingConfigurationFlags())
 	global.BoolVar(&cmd.version, "version", false, "Print the version and exit.")
 	cmd.addOwn(sets.FlagSet(ownSection))
+	cmd.addParavirtual(sets.FlagSet(supervisorSection))
 	// Our own flags first: the others are in the documentation of Kubernetes.
-	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return s == ownSection }), 0, ownSection)
+	own := []string{ownSection, supervisorSection}
+	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return slices.Contains(own, s) }), 0, own...)
 	cmd.sections = sets
 	return cmd, nil
 }
@@ -240,8 +281,11 @@ func (c *command) addOwn(fs *pflag.FlagSet) {
 
 // check validates the values.
 func (c *command) check() error {
-	if name := c.ccm.KubeCloudShared.CloudProvider.Name; name != Name {
-		return fmt.Errorf("--cloud-provider is %q; the only value is %q", name, Name)
+	if name := c.mode(); name != Name && name != paravirtual.Name {
+		return fmt.Errorf("--cloud-provider is %q; use %q, or %q in a guest cluster of a Supervisor", name, Name, paravirtual.Name)
+	}
+	if err := c.checkParavirtual(); err != nil {
+		return err
 	}
 	for _, f := range []struct {
 		name string
@@ -280,8 +324,12 @@ those whose VM is confirmed gone.
 The cloud config (upstream's vsphere.conf) lists the vCenters; without --cloud-config they come from environment
 variables (VSPHERE_VCENTER and so on). A changed file is applied without a restart where that is safe.
 
+With --cloud-provider=vsphere-paravirtual it runs in a guest cluster of a Supervisor instead, without a vCenter: nodes
+are the VirtualMachines of a namespace on the Supervisor, and Services of type LoadBalancer get VirtualMachineServices.
+
 Usage:
   %s --cloud-config=FILE [FLAGS]
+  %[1]s --cloud-provider=vsphere-paravirtual --cluster-name=NAME [FLAGS]
 `, commandName)
 	columns, _, _ := term.TerminalSize(w)
 	cliflag.PrintSections(w, c.sections, columns)

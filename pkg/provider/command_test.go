@@ -119,7 +119,7 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"extra", `unexpected argument "extra"`},
-		{"--cloud-provider=aws", `--cloud-provider is "aws"; the only value is "vsphere"`},
+		{"--cloud-provider=aws", `--cloud-provider is "aws"; use "vsphere", or "vsphere-paravirtual" in a guest cluster`},
 		{"--no-such-flag", "unknown flag: --no-such-flag; --help lists all flags"},
 		{"--tag-refresh-period=often", `invalid argument "often" for "--tag-refresh-period"`},
 		{"--tag-refresh-period=10ms", "--tag-refresh-period is 10ms, less than 100ms"},
@@ -132,10 +132,40 @@ func TestParseRefuses(t *testing.T) {
 		{"--node-labels=a=b!", `--node-labels: node label "a": value "b!"`},
 		{"--health-address=10267", `--health-address is "10267"; use a loopback address with a port`},
 		{"--health-address=127.0.0.1:", `--health-address is "127.0.0.1:"`},
+		{"--cloud-provider=vsphere-paravirtual --cluster-name=", "--cluster-name is empty"},
+		{"--cloud-provider=vsphere-paravirtual --enable-vpc-mode", "--enable-vpc-mode needs --pod-ip-pool-type=Public or =Private"},
+		{"--cloud-provider=vsphere-paravirtual --pod-ip-pool-type=Public", "--pod-ip-pool-type is set without --enable-vpc-mode"},
+		{"--cloud-provider=vsphere-paravirtual --enable-vpc-mode --pod-ip-pool-type=public", `--pod-ip-pool-type is "public"; use Public or Private`},
+		{"--cloud-provider=vsphere-paravirtual --cluster-ip-family=ipv4,ipv6", `--cluster-ip-family is "ipv4,ipv6"; use ipv4, ipv6, ipv4ipv6, ipv6ipv4`},
+		{"--cloud-provider=vsphere-paravirtual --controllers=route", "--controllers has route, which needs --cluster-cidr"},
+		{"--cloud-provider=vsphere-paravirtual --controllers=route --cluster-cidr=10.0.0.0/8 --cluster-ip-family=ipv6", "--cluster-ip-family=ipv6 with the route controller needs --enable-vpc-mode"},
+		{"--cloud-provider=vsphere-paravirtual --parity=upstream", "--parity is for --cloud-provider=vsphere"},
+		{"--cloud-provider=vsphere-paravirtual --cloud-config=/does/not/exist", "--cloud-config: open /does/not/exist"},
 		{"--relabel-zones=perhaps", `invalid argument "perhaps" for "--relabel-zones"`},
 	} {
 		if _, err := parse(strings.Fields(tc.args)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.args, err, tc.want)
+		}
+	}
+}
+
+// Upstream starts the controller of Pod subnets with the route controller.
+func TestRoutablePods(t *testing.T) {
+	for args, want := range map[string]bool{
+		"":                          false, // without a CIDR, the route controller cannot start
+		"--cluster-cidr=10.0.0.0/8": true,
+		"--cluster-cidr=10.0.0.0/8 --controllers=*,-route":              false,
+		"--cluster-cidr=10.0.0.0/8 --controllers=service,cloud-node":    false,
+		"--cluster-cidr=10.0.0.0/8 --controllers=service,route":         true,
+		"--cluster-cidr=10.0.0.0/8 --controllers=node-route-controller": true,
+		"--cluster-cidr=10.0.0.0/8 --configure-cloud-routes=false":      false,
+	} {
+		cmd, err := parse(append(strings.Fields(args), "--cloud-provider=vsphere-paravirtual"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cmd.routablePods(); got != want {
+			t.Errorf("%s: %v, want %v", args, got, want)
 		}
 	}
 }

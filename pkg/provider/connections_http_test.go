@@ -48,7 +48,7 @@ func TestProbesByConnection(t *testing.T) {
 		},
 	})
 	server, err := health.Listen(t.Context(), health.Config{
-		Address: "127.0.0.1:0", Source: w.health, Metrics: k8smetrics.HandlerFor(registry, k8smetrics.HandlerOpts{}),
+		Address: "127.0.0.1:0", Source: w.Health, Metrics: k8smetrics.HandlerFor(registry, k8smetrics.HandlerOpts{}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func TestOneAccountRefused(t *testing.T) {
 		gates: func(*world) {},
 	})
 	eventually(t, "be is in sync", func() error {
-		for _, s := range w.health() {
+		for _, s := range w.Health() {
 			if s.Tenant == "be" && !s.Synced {
 				return fmt.Errorf("%+v", s)
 			}
@@ -153,7 +153,7 @@ func TestOneAccountRefused(t *testing.T) {
 	})
 	// The state of each section by its name.
 	all := map[string]bool{}
-	for _, s := range w.health() {
+	for _, s := range w.Health() {
 		all[s.Tenant] = s.Connected
 	}
 	if !all["be"] || all["ux"] || len(all) != 2 {

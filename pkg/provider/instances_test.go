@@ -352,7 +352,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}
 	}
-	for _, s := range w.health() {
+	for _, s := range w.Health() {
 		if !s.Connected || !s.Synced || s.Err != nil {
 			t.Errorf("%+v", s)
 		}

@@ -121,12 +121,7 @@ func TestLegacyKnownNodes(t *testing.T) {
 	})
 	broken := node("some-alias", "kind://x", "")
 	broken.UID = n.UID
-	troubled := func() int {
-		e := w.nodes.events
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return len(e.states)
-	}
+	troubled := w.nodes.events.Remembered
 	eventually(t, "in trouble", func() error {
 		_, _ = w.InstanceMetadata(t.Context(), broken)
 		if troubled() != 1 {

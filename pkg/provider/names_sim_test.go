@@ -15,7 +15,7 @@ import (
 
 // warned returns nil if the probe and the metric of a vCenter report exactly the names; each is a part of a line.
 func (w *live) warned(vcenter string, names ...string) error {
-	for _, s := range w.health() {
+	for _, s := range w.Health() {
 		if s.Tenant != vcenter {
 			continue
 		}

@@ -6,166 +6,29 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nodeevent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
+// The questions that the controllers ask about a node.
 const (
-	// maxNodeStates bounds the nodes that are remembered. After that, a forgotten node's event is sent again.
-	maxNodeStates = 5000
-	// minInterval is the least time between two events with the same reason about one node, because a failing vCenter may
-	// fail differently at every attempt.
-	minInterval = time.Minute
+	metadataConcern   nodeevent.Concern = iota // identity, addresses and zone
+	existenceConcern                           // whether the VM exists; asked while the node is not ready
+	shutdownConcern                            // whether the VM is off; asked while the node is not ready
+	annotationConcern                          // whether the VM annotation is readable
 )
 
-// concern is one of the questions that the controllers ask about a node. Each has a separate state.
-type concern int
+// nodeEvents reports the answers of the provider's methods about Nodes.
+type nodeEvents struct{ *nodeevent.Reporter }
 
-const (
-	metadataConcern   concern = iota // identity, addresses and zone
-	existenceConcern                 // whether the VM exists; asked while the node is not ready
-	shutdownConcern                  // whether the VM is off; asked while the node is not ready
-	annotationConcern                // whether the VM annotation is readable
-	concerns
-)
-
-// nodeEvents writes Events on Nodes about what prevents their initialization or deletion: once each, until that changes or
-// ends. It never blocks, and remembers only nodes with a problem.
-type nodeEvents struct {
-	log *slog.Logger
-
-	mu       sync.Mutex
-	recorder record.EventRecorder // nil before the provider has started and after it has ended
-	states   map[types.UID]*nodeState
-}
-
-// nodeState is what was reported about a node.
-type nodeState struct {
-	last  [concerns]*nodeEvent
-	asked time.Time // time of the last question about it
-}
-
-// nodeEvent is an event about a node.
-type nodeEvent struct {
-	kind, reason, message string
-	at                    time.Time
-	duplicate             bool // already sent for another concern
-}
-
-func newNodeEvents(log *slog.Logger) *nodeEvents {
-	return &nodeEvents{log: log, states: map[types.UID]*nodeState{}}
-}
-
-// attach sets the recorder that events go to; nil discards them.
-func (e *nodeEvents) attach(r record.EventRecorder) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.recorder = r
-}
-
-// forget drops the state of a deleted node.
-func (e *nodeEvents) forget(node *corev1.Node) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.states, nodeKey(node))
-}
-
-// report sends an event about a node, unless it repeats the last one of this concern, or another concern has sent it.
-func (e *nodeEvents) report(node *corev1.Node, c concern, t nodeEvent) {
-	if node.Name == "" {
-		return // a query for a VM
-	}
-	t.message = note(t.message)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.recorder == nil {
-		return
-	}
-	t.at = time.Now()
-	ts := e.entry(nodeKey(node), t.at)
-	if last := ts.last[c]; last != nil && last.reason == t.reason && (last.same(t) || t.at.Sub(last.at) < minInterval) {
-		return
-	}
-	t.duplicate = slices.ContainsFunc(ts.last[:], func(other *nodeEvent) bool { return other != nil && other.same(t) })
-	ts.last[c] = &t
-	if !t.duplicate {
-		e.send(node, t)
-	}
-}
-
-// resolve records that concerns have no problem, and sends an event if one of them had.
-func (e *nodeEvents) resolve(node *corev1.Node, message string, of ...concern) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ts := e.states[nodeKey(node)]
-	if ts == nil || e.recorder == nil {
-		return
-	}
-	over := ""
-	for _, c := range of {
-		if t := ts.last[c]; t != nil && t.kind == corev1.EventTypeWarning && !t.duplicate && over == "" {
-			over = t.reason
-		}
-		ts.last[c] = nil
-	}
-	if ts.last == ([concerns]*nodeEvent{}) {
-		delete(e.states, nodeKey(node))
-	}
-	if over != "" {
-		e.send(node, nodeEvent{kind: corev1.EventTypeNormal, reason: ReasonNodeWell, message: message + " (was: " + over + ")"})
-	}
-}
-
-func (t nodeEvent) same(other nodeEvent) bool {
-	return t.reason == other.reason && t.message == other.message
-}
-
-// entry returns the state of a node. When the map is full, it replaces the node that was asked about longest ago.
-func (e *nodeEvents) entry(key types.UID, now time.Time) *nodeState {
-	ts := e.states[key]
-	if ts == nil {
-		if len(e.states) >= maxNodeStates {
-			var oldest types.UID
-			for k, t := range e.states {
-				if o := e.states[oldest]; o == nil || t.asked.Before(o.asked) {
-					oldest = k
-				}
-			}
-			delete(e.states, oldest)
-		}
-		ts = &nodeState{}
-		e.states[key] = ts
-	}
-	ts.asked = now
-	return ts
-}
-
-func (e *nodeEvents) send(node *corev1.Node, t nodeEvent) {
-	if t.kind == corev1.EventTypeWarning {
-		e.log.Warn("node event", "node", node.Name, "reason", t.reason, "message", t.message)
-	} else {
-		e.log.Info("node event", "node", node.Name, "reason", t.reason, "message", t.message)
-	}
-	e.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, t.kind, t.reason, t.message)
-}
-
-// nodeKey distinguishes a node from an earlier one with the same name.
-func nodeKey(node *corev1.Node) types.UID {
-	if node.UID == "" {
-		return types.UID(node.Name)
-	}
-	return node.UID
-}
+func newNodeEvents(log *slog.Logger) nodeEvents { return nodeEvents{nodeevent.New(log)} }
 
 // rootFolder is how errors of package inventory name the folder above all datacenters. No view contains it, so that its
 // name is unknown; each vCenter has one, with the same reference.
@@ -176,7 +39,7 @@ func message(node *corev1.Node, err error) string {
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
 	text = strings.TrimPrefix(text, ErrDeletionHeldBack.Error()+": ")
 	text = strings.ReplaceAll(text, rootFolder, "the root folder")
-	return sentence(eventText(text), hint(node, err))
+	return sentence(nodeevent.Text(text), hint(node, err))
 }
 
 // hint returns what to do about err, where the error does not contain it.
@@ -270,7 +133,7 @@ const (
 	// ReasonVMGone: every configured vCenter confirms that the VM is gone.
 	ReasonVMGone = "VMGone"
 	// ReasonNodeWell: the problem of an earlier warning is over.
-	ReasonNodeWell = "NodeWell"
+	ReasonNodeWell = nodeevent.Well
 )
 
 func reasonOf(err error) string {
@@ -323,13 +186,13 @@ func unavailable(err error) bool {
 
 // metadata reports the outcome of InstanceMetadata. For initialized nodes it omits an unavailable vCenter, which has its
 // own events instead of one per node, and a VM that is off, which the node's taint shows.
-func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetadata, err error) {
+func (e nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
-		of := []concern{metadataConcern, existenceConcern}
+		of := []nodeevent.Concern{metadataConcern, existenceConcern}
 		if slices.ContainsFunc(node.Status.Conditions, readyCondition) {
 			of = append(of, shutdownConcern) // the controllers no longer ask
 		}
-		e.resolve(node, "vm, addresses, region and zone are known", of...)
+		e.Resolve(node, "vm, addresses, region and zone are known", of...)
 		return
 	}
 	reason := reasonOf(err)
@@ -337,50 +200,50 @@ func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetada
 		return
 	}
 	if m != nil {
-		e.resolve(node, "vm is found", existenceConcern)
+		e.Resolve(node, "vm is found", existenceConcern)
 	}
 	kind := corev1.EventTypeWarning
 	if m != nil && isNotice(err, reason) {
 		kind = corev1.EventTypeNormal
 	}
-	e.report(node, metadataConcern, nodeEvent{kind: kind, reason: reason, message: message(node, err)})
+	e.Report(node, metadataConcern, nodeevent.Event{Type: kind, Reason: reason, Message: message(node, err)})
 }
 
 // existence reports the outcome of InstanceExists. confirmed is the message of the event that the VM is gone.
-func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string, err error) {
+func (e nodeEvents) existence(node *corev1.Node, exists bool, confirmed string, err error) {
 	switch {
 	case exists && err == nil:
-		e.resolve(node, "vm is found", existenceConcern)
+		e.Resolve(node, "vm is found", existenceConcern)
 	case initialized(node) && errors.Is(err, errOff): // with upstream's guestFirst; as in metadata
 	case err == nil:
-		e.report(node, existenceConcern, nodeEvent{
-			kind: corev1.EventTypeNormal, reason: ReasonVMGone,
-			message: confirmed,
+		e.Report(node, existenceConcern, nodeevent.Event{
+			Type: corev1.EventTypeNormal, Reason: ReasonVMGone,
+			Message: confirmed,
 		})
 	default:
-		e.report(node, existenceConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.Report(node, existenceConcern, nodeevent.Event{Type: corev1.EventTypeWarning, Reason: reasonOf(err), Message: message(node, err)})
 	}
 }
 
 // shutdown reports why InstanceShutdown failed. The other concerns report a VM that is not found.
-func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
+func (e nodeEvents) shutdown(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
-		e.resolve(node, "power state is known", shutdownConcern)
+		e.Resolve(node, "power state is known", shutdownConcern)
 	case errors.Is(err, match.ErrNotFound), errors.Is(err, match.ErrAmbiguous):
 	default:
-		e.report(node, shutdownConcern, nodeEvent{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.Report(node, shutdownConcern, nodeevent.Event{Type: corev1.EventTypeWarning, Reason: reasonOf(err), Message: message(node, err)})
 	}
 }
 
 // annotation reports that the node's annotation is ignored, or with a nil err that it is written again.
-func (e *nodeEvents) annotation(node *corev1.Node, err error) {
+func (e nodeEvents) annotation(node *corev1.Node, err error) {
 	if err == nil {
-		e.resolve(node, "annotation "+VMAnnotation+" is written", annotationConcern)
+		e.Resolve(node, "annotation "+VMAnnotation+" is written", annotationConcern)
 		return
 	}
-	e.report(node, annotationConcern, nodeEvent{
-		kind: corev1.EventTypeWarning, reason: ReasonVMAnnotationIgnored,
-		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it will be written again when the vm is known",
+	e.Report(node, annotationConcern, nodeevent.Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonVMAnnotationIgnored,
+		Message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it will be written again when the vm is known",
 	})
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -23,13 +21,13 @@ import (
 
 // recorded is nodeEvents with a recorder.
 type recorded struct {
-	*nodeEvents
+	nodeEvents
 	*record.FakeRecorder
 }
 
 func newRecorded() recorded {
 	r := recorded{newNodeEvents(slog.New(slog.DiscardHandler)), record.NewFakeRecorder(100)}
-	r.attach(r.FakeRecorder)
+	r.Attach(r.FakeRecorder)
 	return r
 }
 
@@ -70,10 +68,10 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "another reason", "Warning VMAmbiguous")
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message at once")
-		time.Sleep(minInterval)
+		time.Sleep(time.Minute)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message later", "Warning VMAmbiguous")
-		time.Sleep(minInterval)
+		time.Sleep(time.Minute)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "the same from another port")
 		r.existence(n, true, "", nil)
@@ -82,8 +80,8 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "known again", "Normal NodeWell")
 		r.metadata(n, m, nil)
 		r.expect(t, "well")
-		if len(r.states) != 0 {
-			t.Errorf("remembered: %v", r.states)
+		if n := r.Remembered(); n != 0 {
+			t.Errorf("remembered: %d", n)
 		}
 	})
 }
@@ -100,7 +98,7 @@ func TestNodeEventsOfDeletion(t *testing.T) {
 	r.expect(t, "a vcenter is out: told of a node that waits for it", "Warning VCenterUnavailable")
 	r.existence(n, false, "", nil)
 	r.expect(t, "gone", "Normal VMGone")
-	r.forget(n)
+	r.Forget(n)
 	r.existence(node("n1", "vsphere://"+u1, ""), false, "", held)
 	r.expect(t, "another node of that name", "Warning DeletionHeldBack")
 }
@@ -143,35 +141,13 @@ func TestNodeEventsOfServedNode(t *testing.T) {
 	r.expect(t, "found, without a tag", "Warning DeletionHeldBack", "Normal NodeWell", "Warning ZoneTagMissing")
 }
 
-func TestNodeEventsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRecorded()
-		r.attach(nothing{})
-		for i := range maxNodeStates + 10 {
-			n := node(fmt.Sprint("n", i), "", "")
-			n.UID = types.UID(n.Name)
-			time.Sleep(time.Millisecond)
-			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxNote)))
-		}
-		if len(r.states) != maxNodeStates {
-			t.Errorf("%d remembered", len(r.states))
-		}
-		if r.states["n0"] != nil || r.states["n10"] == nil {
-			t.Error("not the oldest was forgotten")
-		}
-		if l := len(r.states["n10"].last[metadataConcern].message); l > maxNote {
-			t.Errorf("message of %d bytes", l)
-		}
-	})
-}
-
 // Without a recorder nothing is sent, and nothing counts as sent.
 func TestNodeEventsDetached(t *testing.T) {
 	r := newRecorded()
-	r.attach(nil)
+	r.Attach(nil)
 	n := node("n1", "", "")
 	r.metadata(n, nil, match.ErrNotFound)
-	r.attach(r.FakeRecorder)
+	r.Attach(r.FakeRecorder)
 	r.expect(t, "before")
 	r.metadata(n, nil, match.ErrNotFound)
 	r.expect(t, "after", "Warning VMNotFound")
@@ -187,7 +163,7 @@ func (nothing) Event(_ runtime.Object, _, _, _ string) {}
 func TestNodeEventsLogOnce(t *testing.T) {
 	var out strings.Builder
 	e := newNodeEvents(slog.New(slog.NewTextHandler(&out, nil)))
-	e.attach(nothing{})
+	e.Attach(nothing{})
 	n := node("n1", "", u1)
 	for range 100 {
 		e.metadata(n, nil, match.ErrNotFound)

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"slices"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,12 +10,14 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
 // nodes reads the cluster's Nodes, which are available once informers are set, and writes Events about them.
 type nodes struct {
 	lister atomic.Pointer[corelisters.NodeLister]
-	events *nodeEvents
+	events nodeEvents
 }
 
 var _ cloudprovider.InformerUser = (*Provider)(nil)
@@ -46,7 +47,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 				o = gone.Obj
 			}
 			if node, ok := o.(*corev1.Node); ok {
-				p.nodes.events.forget(node)
+				p.nodes.events.Forget(node)
 				p.annotations.changed(node)
 			}
 		},
@@ -98,27 +99,18 @@ func (k *nodes) named(name types.NodeName) *corev1.Node {
 	return node
 }
 
-// changed returns how the cluster's Node differs from the one that a caller asked about: replaced, deleted, on another VM,
-// or ready; "" if it does not differ. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds
-// to answer. Without this check, a new Node with the same name would be deleted in place of the old one
-// (kubernetes/cloud-provider-vsphere#397).
+// changed returns how the cluster's Node differs from the one that a caller asked about, or that it is deleted; see
+// [kubenode.Changed].
 func (k *nodes) changed(node *corev1.Node) string {
 	lister := k.lister.Load()
 	if lister == nil || node.Name == "" {
 		return "" // no informers, or the query is about a VM
 	}
 	now, err := (*lister).Get(node.Name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "the node has been deleted"
-	case now.UID != node.UID:
-		return "another node has its name"
-	case now.Spec.ProviderID != node.Spec.ProviderID || now.Status.NodeInfo.SystemUUID != node.Status.NodeInfo.SystemUUID:
-		return "the node runs on another vm"
-	case slices.ContainsFunc(now.Status.Conditions, readyCondition):
-		return "the node is ready"
 	}
-	return ""
+	return kubenode.Changed(node, now)
 }
 
 func readyCondition(c corev1.NodeCondition) bool {

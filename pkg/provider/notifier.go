@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nodeevent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -91,17 +91,6 @@ func (n *notifier) do(notify func()) {
 	notify()
 }
 
-// maxNote is the API server's limit for the message of an event, in bytes.
-const maxNote = 1024
-
-// note cuts a message to maxNote.
-func note(message string) string {
-	if len(message) <= maxNote {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxNote-3], "") + "..." // not in the middle of a character
-}
-
 // ownPod refers to the Pod that the provider runs in; nil if unknown.
 func (n *notifier) ownPod() *corev1.ObjectReference {
 	if n.pod.Name == "" || n.pod.Namespace == "" {
@@ -135,7 +124,7 @@ const (
 
 // config reports the outcome of a change on the Pod, else on every Secret with credentials, else not at all.
 func (n *notifier) config(cfg *config.Config, kind, reason, message string) {
-	message = note(message)
+	message = nodeevent.Note(message)
 	n.do(func() {
 		objects := map[corev1.ObjectReference]bool{}
 		if pod := n.ownPod(); pod != nil {
@@ -209,7 +198,7 @@ func (n *notifier) send(vc config.VCenter, kind, reason, message string) bool {
 	if object == nil {
 		return false
 	}
-	n.recorder.Event(object, kind, reason, note(message))
+	n.recorder.Event(object, kind, reason, nodeevent.Note(message))
 	return true
 }
 
@@ -225,31 +214,9 @@ func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string)
 		if s.Connected {
 			stays = "the session made with the previous credentials stays in use"
 		}
-		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(eventText(s.Err.Error()), stays, remedy(s.Err))
+		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(nodeevent.Text(s.Err.Error()), stays, remedy(s.Err))
 	}
-	return corev1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(eventText(s.Err.Error()), remedy(s.Err))
-}
-
-var (
-	// httpCall is what Go's HTTP client puts before the reason of a failed call. Messages name the vCenter already.
-	httpCall = regexp.MustCompile(`\b(?:Get|Post|Delete|Put|Patch) "https?://[^"]*": `)
-	// ownPort is the port of our end of a connection, which differs each time.
-	ownPort = regexp.MustCompile(`:\d+->`)
-	// plainer drops what libraries add to a reason, and the period at the end of a vSphere fault.
-	plainer = strings.NewReplacer(
-		" (Client.Timeout exceeded while awaiting headers)", "",
-		context.DeadlineExceeded.Error(), "no answer before the timeout",
-		"ServerFaultCode: ", "",
-		".; ", "; ",
-	)
-)
-
-// eventText returns text on one line for an Event, without details that do not help an operator.
-func eventText(text string) string {
-	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
-	text = httpCall.ReplaceAllString(text, "")
-	text = ownPort.ReplaceAllString(text, "->")
-	return plainer.Replace(text)
+	return corev1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(nodeevent.Text(s.Err.Error()), remedy(s.Err))
 }
 
 // remedy returns what to do about a vCenter that cannot be used, or "" if that is not known.

@@ -127,7 +127,7 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1), namesChanged: make(chan struct{}, 1)}
 	p.nodes.events = newNodeEvents(p.log)
-	p.events.subscribers = append(p.events.subscribers, p.nodes.events.attach)
+	p.events.subscribers = append(p.events.subscribers, p.nodes.events.Attach)
 	p.closed, p.close = context.WithCancel(context.Background())
 	p.secrets = newSecrets(p.log, func(ref config.SecretRef) { p.originChanged(origin{secret: ref}) })
 	p.dirs = newDirectories(p.log, opts.ConfigPeriod, func(path string) { p.originChanged(origin{directory: path}) })
@@ -429,8 +429,8 @@ func (p *Provider) measures() []metrics.VCenter {
 	return all
 }
 
-// health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
-func (p *Provider) health() []health.Status {
+// Health returns the vCenters' state for the probes; nil before Initialize, as for a replica that does not lead.
+func (p *Provider) Health() []health.Status {
 	if !p.begun.Load() {
 		return nil
 	}

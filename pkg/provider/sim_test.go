@@ -125,7 +125,7 @@ func startWith(t *testing.T, s setup) *world {
 
 // synced returns nil if every inventory is in sync, and otherwise an error with the vCenter.
 func (w *world) synced() error {
-	for _, s := range w.health() {
+	for _, s := range w.Health() {
 		if !s.Synced {
 			return fmt.Errorf("%s: connected %v, %w", s.Tenant, s.Connected, s.Err)
 		}

@@ -43,6 +43,9 @@ func (s *Sandbox) steps() []step {
 	if hasNSX(s) {
 		stock.NSX = step{Name: "NSX Manager", Start: s.nsx.Start, Stop: s.nsx.Stop}
 	}
+	if hasSupervisor(s) {
+		stock.Supervisor = step{Name: "Supervisor", Start: s.supervisor.Start, Stop: s.supervisor.Stop}
+	}
 	if s.opts.LoadBalancer == LoadBalancerSimple || s.opts.LoadBalancer == LoadBalancerNSX {
 		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}
 	}

@@ -68,6 +68,10 @@ func assembleCCM(s *Sandbox) {
 		Cluster: func() ccm.Cluster { return s.cluster }, Place: place, ConfigFile: c.File, Args: s.source.Args(),
 		Unhealthy: func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
 	}
+	if hasSupervisor(s) {
+		p.Guest = s.supervisor.Environment
+		p.Place.LoadBalancers = true
+	}
 	replicas(&p.Replicas)
 	c.Changed, s.ccm = p.ConfigChanged, p
 }
@@ -85,7 +89,7 @@ func changeable(s *Sandbox) error {
 
 // ccmPlace is where the objects of the cloud controller manager are in the cluster.
 func (s *Sandbox) ccmPlace() ccm.Place {
-	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels}
+	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels, NSX: s.opts.LoadBalancer == LoadBalancerNSX}
 }
 
 // registerPrograms adds the handlers of the cloud controller manager and the CSI driver, and those of the metrics of all components.

@@ -40,6 +40,9 @@ func (s *Sandbox) faultGround() *fault.Ground {
 	if s.guarded() == nil {
 		g.Processes, g.Host, g.Cluster = s.processes.For(s.ground), s.config.Host, kubernetesGround{s}
 	}
+	if hasSupervisor(s) {
+		g.Supervisor = &s.supervisor
+	}
 	return g
 }
 

@@ -55,7 +55,9 @@ func (s *Sandbox) newGround() ground.Ground {
 			Options: *c.Existing, Name: o.Name, Dir: dir, Topology: o.Topology, ReadOnly: o.CCM.None, Log: s.log, Host: h,
 		})
 	}
-	control := cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs}
+	control := cp.Options{
+		Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs, Supervisor: o.Topology != nil && o.Topology.Spec.Supervisor != nil,
+	}
 	if o.From != nil {
 		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)
 	}

@@ -10,10 +10,12 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
@@ -41,6 +43,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -154,7 +157,10 @@ func assemble(s *Sandbox) {
 	})
 	s.rows = rows.Rows{
 		Log: s.log, Cache: &s.watchCache, VCenters: list, Tags: s.tags, Storage: s.storage, Components: s.components, Roles: s.nodes,
-		VMs:  s.nodes.Observe,
+		VMs: func(vms []world.VM) {
+			s.nodes.Observe(vms)
+			s.supervisor.VMsChanged(vms)
+		},
 		VMOf: func(node string) world.VMKey { return s.nodes.VMOf(node).Key },
 	}
 	s.actions = actions.Actions{
@@ -166,6 +172,7 @@ func assemble(s *Sandbox) {
 			return s.source.AllowVM(vm, r)
 		},
 		ReadOnlyNodes: func() bool { _, ok := s.sourced(); return ok },
+		Supervisor:    func() *gate.Gate { return s.supervisor.Gate() },
 		NSX: func() *gate.Gate {
 			if m := s.nsx.Manager(); m != nil {
 				return m.Gate()
@@ -211,6 +218,9 @@ func assemble(s *Sandbox) {
 	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
+		if f.Released && opts.Topology.Zoned() {
+			s.csi.Manifest = csidriver.WithTopology(f.Manifest)
+		}
 	}
 	s.processes = processes.Processes{
 		Log: s.log, Causes: s.causes, Ongoing: &s.ongoing, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens,
@@ -235,7 +245,7 @@ func assemble(s *Sandbox) {
 	s.loadBalancer = loadbalancer.Balancer{
 		Client: s.client, REST: func() *rest.Config { return s.cluster.REST() }, Log: s.log, Logger: opts.Logger, Background: &s.background,
 		Block: func() int { return loopback.Block(hostsOf(vcentersOf(s))) }, NodePorts: nodePorts,
-		Follow: opts.LoadBalancer == LoadBalancerNSX,
+		Follow: opts.LoadBalancer == LoadBalancerNSX || paravirtual(s),
 		Light: func(node string) bool {
 			k, err := s.nodes.Kubelet(node)
 			return err == nil && k.Light
@@ -250,7 +260,13 @@ func assemble(s *Sandbox) {
 			return 0
 		},
 	}
+	s.supervisor = supervisor.Part{
+		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
+		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
+		Log: s.log, Logger: opts.Logger,
+	}
 	if opts.Dir != nil { // nil in tests
+		s.supervisor.Dir = opts.Dir.Path("supervisor")
 		s.nsx.Dir, s.nsx.CAFile = opts.Dir.Path("ccm"), s.vcenterCA()
 	}
 	s.inspector = newInspector(s)
@@ -258,6 +274,22 @@ func assemble(s *Sandbox) {
 
 // hasNSX reports whether the topology has an NSX Manager that runs on the ground.
 func hasNSX(s *Sandbox) bool { return s.opts.Topology != nil && s.opts.Topology.Spec.NSX != nil }
+
+// hasSupervisor reports whether the topology has a Supervisor that runs on the ground.
+func hasSupervisor(s *Sandbox) bool {
+	g, ok := s.ground.(ground.Supervised)
+	return ok && g.Supervised()
+}
+
+// paravirtual reports whether the cloud controller manager of the boot asks the Supervisor.
+func paravirtual(s *Sandbox) bool {
+	return hasSupervisor(s) && ccm.Paravirtual(s.opts.CCM.WithDefaults())
+}
+
+// supervised is a cluster whose control plane serves a Supervisor's API.
+type supervised interface {
+	Supervisor() *embedded.SupervisorAPI
+}
 
 // hostsOf lists the addresses of vCenters.
 func hostsOf(all vcenters.List) (hosts []string) {

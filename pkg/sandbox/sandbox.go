@@ -35,6 +35,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
@@ -85,6 +86,7 @@ type Sandbox struct {
 	clusterWatch clusterwatch.Watch
 	loadBalancer loadbalancer.Balancer
 	nsx          nsx.Part
+	supervisor   supervisor.Part
 	storage      *storage.Watcher
 	volumes      storage.Server
 	tags         *vcenters.Tags

@@ -41,6 +41,7 @@ func setDefaults(t *Topology) {
 		fill(&t.Spec.TagCategories[i].Cardinality, CardinalitySingle)
 	}
 	defaultNSX(t.Spec.NSX)
+	defaultSupervisor(t)
 	for i := range t.Spec.VCenters {
 		defaultVCenter(t, &t.Spec.VCenters[i])
 	}

@@ -92,6 +92,20 @@ func (t *Topology) Place(ref VMRef) Place {
 	return t.placeOf(ref.VCenter, ref.Datacenter, cluster, host)
 }
 
+// FileService reports whether a cluster has the file service of vSAN.
+func (t *Topology) FileService() bool {
+	for i := range t.Spec.VCenters {
+		for j := range t.Spec.VCenters[i].Datacenters {
+			for _, c := range t.Spec.VCenters[i].Datacenters[j].Clusters {
+				if c.VSAN.FileService {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // Zoned reports whether configurations for the topology's nodes name its tag categories: a node has both a region and a zone,
 // or any VM does if no VM is a node. One of the two alone is no place for the cloud provider and the CSI driver.
 func (t *Topology) Zoned() bool {

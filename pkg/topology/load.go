@@ -153,6 +153,7 @@ func resolve(p *problems, t *Topology) {
 	setDefaults(t)
 	checkInventory(p, t, sites)
 	placeVMs(p, sites)
+	checkSupervisor(p, t)
 	identify(p, t, sites)
 }
 

@@ -56,6 +56,8 @@ type Spec struct {
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
 	// NSX is an NSX Manager, for load balancers and routes. Default: none.
 	NSX *NSX `json:"nsx,omitempty"`
+	// Supervisor makes the cluster a guest cluster of a Supervisor. Default: none.
+	Supervisor *Supervisor `json:"supervisor,omitempty"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
 }

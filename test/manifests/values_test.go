@@ -14,7 +14,10 @@ import (
 
 // changed has another value for everything in values.yaml, and for every key of a vCenter.
 func changed() map[string]string {
-	const vc = `vcenters: [{name: a, server: a.test, username: u, password: p, `
+	const (
+		vc  = `vcenters: [{name: a, server: a.test, username: u, password: p, `
+		nsx = `nsxt: {host: nsx.test, secretName: nsx}, loadBalancer: {size: SMALL, tier1GatewayPath: /infra/tier-1s/t, ipPoolName: p, tcpAppProfileName: t, udpAppProfileName: u}`
+	)
 	return map[string]string{
 		"vcenters":                               `vcenters: [{name: a, server: b.test, username: u, password: p}]`,
 		"vcenters[].name":                        `vcenters: [{name: b, server: a.test, username: u, password: p}]`,
@@ -40,6 +43,9 @@ func changed() map[string]string {
 		"nodes.externalVmNetworkName":            `nodes: {externalVmNetworkName: net}`,
 		"nodes.excludeInternalNetworkSubnetCidr": `nodes: {excludeInternalNetworkSubnetCidr: 10.0.0.0/8}`,
 		"nodes.excludeExternalNetworkSubnetCidr": `nodes: {excludeExternalNetworkSubnetCidr: 10.0.0.0/8}`,
+		"nsxt":                                   `{` + nsx + `}`,
+		"loadBalancer":                           `{` + nsx + `}`,
+		"loadBalancerClass":                      `{` + nsx + `, loadBalancerClass: {public: {ipPoolName: q}}}`,
 		"config.create":                          `config: {create: false}`,
 		"config.name":                            `config: {name: other}`,
 		"skipNodeDeletion":                       `skipNodeDeletion: true`,
@@ -60,6 +66,7 @@ func changed() map[string]string {
 		"serviceAccount.annotations":             `serviceAccount: {annotations: {a: b}}`,
 		"rbac.create":                            `rbac: {create: false}`,
 		"rbac.secretNames":                       `rbac: {secretNames: [more]}`,
+		"rbac.loadBalancer":                      `rbac: {loadBalancer: true}`,
 		"dnsPolicy":                              `dnsPolicy: ClusterFirst`,
 		"hostAliases":                            `hostAliases: [{ip: 10.0.0.1, hostnames: [a.test]}]`,
 		"priorityClassName":                      `priorityClassName: ""`,

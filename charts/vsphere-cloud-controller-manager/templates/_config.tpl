@@ -28,6 +28,9 @@
 {{- if ne (empty .Values.labels.region) (empty .Values.labels.zone) }}
 {{- fail "labels: set both region and zone" }}
 {{- end }}
+{{- if ne (empty .Values.nsxt) (empty .Values.loadBalancer) }}
+{{- fail "nsxt, loadBalancer: set both, or neither" }}
+{{- end }}
 {{- end }}
 
 {{/* The name of the file with a vCenter's certificate authority. */}}
@@ -78,6 +81,18 @@ ca-{{ .name }}.crt
 {{- if $nodes }}
 {{- $_ := set $conf "nodes" $nodes }}
 {{- end }}
+{{- if .Values.nsxt }}
+{{- $nsxt := dict }}
+{{- if get .Values.nsxt "secretName" }}
+{{- $_ := set $nsxt "secretNamespace" .Release.Namespace }}
+{{- end }}
+{{- $_ := set $conf "nsxt" (merge $nsxt .Values.nsxt) }}
+{{- end }}
+{{- range $key := list "loadBalancer" "loadBalancerClass" }}
+{{- with get $.Values $key }}
+{{- $_ := set $conf $key . }}
+{{- end }}
+{{- end }}
 {{- toYaml $conf }}
 {{- end }}
 
@@ -119,6 +134,9 @@ ca-{{ .name }}.crt
 {{- if .secretName }}
 {{- $names = append $names .secretName }}
 {{- end }}
+{{- end }}
+{{- with get .Values.nsxt "secretName" }}
+{{- $names = append $names . }}
 {{- end }}
 {{- end }}
 {{- with $names | uniq | sortAlpha }}

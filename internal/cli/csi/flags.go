@@ -348,6 +348,7 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*kind.
 	if found.Manifest, err = f.manifest(ctx, csidriver.Version(source), say); err != nil {
 		return nil, err
 	}
+	found.Released = f.Manifest == ""
 	if source.Kind() == program.Image {
 		found.Image = source.Ref()
 		return found, nil

@@ -53,9 +53,11 @@ func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) 
 All arguments are passed to kubectl, so --name must come before the word
 kubectl. The exit status is that of kubectl. Plugins are not supported. For
 a cluster that is not embedded it is the kubectl here, of the built-in
-release and those of "kubernetes list", whose release is nearest.`,
+release and those of "kubernetes list", whose release is nearest. A topology
+with a Supervisor has the context "supervisor", too.`,
 		Example: `  vsphere-sandbox kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
-  vsphere-sandbox --name other kubectl describe node worker-west-1`,
+  vsphere-sandbox --name other kubectl describe node worker-west-1
+  vsphere-sandbox kubectl --context supervisor get virtualmachines`,
 		DisableFlagParsing: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			o.args = args
@@ -100,7 +102,11 @@ func (o *options) aim(ctx context.Context) (api.Status, error) {
 	if err := kubeconfig.Check(s); err != nil {
 		return s, err
 	}
-	if err := o.setenv("KUBECONFIG", s.Kubeconfig); err != nil {
+	files := s.Kubeconfig
+	if supervisor := filepath.Join(s.Dir, "supervisor", "kubeconfig"); s.Dir != "" && exists(supervisor) {
+		files += string(filepath.ListSeparator) + supervisor // its context is there to be named
+	}
+	if err := o.setenv("KUBECONFIG", files); err != nil {
 		return s, err
 	}
 	// What kubectl remembers of an API server goes when the sandbox does: the next one may have the same port.
@@ -113,6 +119,11 @@ func (o *options) aim(ctx context.Context) (api.Status, error) {
 		return s, err
 	}
 	return s, o.setenv("KUBECACHEDIR", cache)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // needsCluster reports whether arguments make no sense without one.

@@ -43,6 +43,7 @@ func TestOptions(t *testing.T) {
 		{args: "--output xml", refused: "xml"},
 		{args: "single --loadbalancer metal", refused: "--loadbalancer metal: want simple, nsx or none"},
 		{args: "single --loadbalancer nsx", refused: "--loadbalancer nsx: the topology has no NSX Manager"},
+		{args: "single --loadbalancer nsx --ccm none", refused: "--loadbalancer nsx: the topology has no NSX Manager"},
 		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
 		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},
 		{args: "single --cluster kind --csi ./mine", refused: "--csi ./mine: with --cluster kind a CSI driver is an image or a release"},

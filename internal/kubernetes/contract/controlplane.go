@@ -43,8 +43,21 @@ type ControlPlane struct {
 	// Metrics is the unix socket that the resource metrics API is served on; empty for none. It needs Egress: the proxy has it behind
 	// [MetricsHost].
 	Metrics string `json:"metrics,omitempty"`
+	// Supervisor is a second API server; nil for none.
+	Supervisor *SupervisorAPI `json:"supervisor,omitempty"`
 	// Knobs are the user's.
 	Knobs Knobs `json:"knobs,omitzero"`
+}
+
+// SupervisorAPI is the API server of a Supervisor: RBAC, tokens, resource definitions and what they need. Its objects are under a
+// prefix of its own in the same etcd. Nothing but this server acts on them.
+type SupervisorAPI struct {
+	// PKI has apiserver.crt, apiserver.key, sa.key and sa.pub, and tokens.csv: the static tokens of the administrators.
+	PKI string `json:"pki"`
+	// Host and Port are the address of the socket that is inherited as ListenerFD.
+	Host       string `json:"host"`
+	Port       int    `json:"port"`
+	ListenerFD int    `json:"listenerFD"`
 }
 
 // EtcdRestore is the key of the gRPC metadata of a request to etcd that restores a snapshot: such a request has no limit of size and

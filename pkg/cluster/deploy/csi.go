@@ -38,7 +38,8 @@ type CSI struct {
 	Manifest []byte
 	// Backend is BackendDevice, the default, or BackendDir.
 	Backend string
-	// VolumesDir is the directory of the volumes with BackendDir: all nodes share it at that path.
+	// VolumesDir is the directory of the volumes with BackendDir, and of shares of files: all nodes share it at that path.
+	// With BackendDevice it is optional.
 	VolumesDir string
 	// SerialFile is the file on every node with the serial number of its VM. Default: the firmware's.
 	SerialFile string
@@ -67,8 +68,8 @@ func (c CSI) check() error {
 		return errors.New("csi: the images of the driver and of the sidecars, or a manifest, are needed")
 	case c.Backend != BackendDevice && c.Backend != BackendDir:
 		return fmt.Errorf("csi: backend %q: %s or %s", c.Backend, BackendDevice, BackendDir)
-	case (c.Backend == BackendDir) != (c.VolumesDir != ""):
-		return fmt.Errorf("csi: volumes directory %q: backend %s needs one, and other backends do not accept it", c.VolumesDir, BackendDir)
+	case c.Backend == BackendDir && c.VolumesDir == "":
+		return fmt.Errorf("csi: no volumes directory, which backend %s needs", BackendDir)
 	}
 	for _, p := range []string{c.VolumesDir, c.SerialFile} {
 		if p != "" && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsAny(p, ",")) {
@@ -334,6 +335,8 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	if c.Backend == BackendDir {
 		// Pods run in containers, so volumes are bind mounted.
 		program.Args = withFlags(program.Args, "--backend=hollow", "--bind", "--state-dir="+csiState)
+	}
+	if c.VolumesDir != "" {
 		mountHost(&pod.Spec, program, "volumes", c.VolumesDir, corev1.HostPathDirectoryOrCreate, false)
 	}
 	if c.SerialFile != "" {

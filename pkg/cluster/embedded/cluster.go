@@ -48,6 +48,8 @@ type Options struct {
 	Objects string
 	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
 	Egress, Metrics string
+	// Supervisor has the control plane serve a Supervisor's API, too.
+	Supervisor bool
 	// Knobs are the user's changes of the components.
 	Knobs contract.Knobs
 }
@@ -61,9 +63,10 @@ type Cluster struct {
 	pki      *pki
 	listener *net.TCPListener
 	secure   [2]*net.TCPListener // of controller manager and scheduler
-	files    []*os.File          // the listeners' descriptors, for the child
+	files    []*os.File          // descriptors of the listeners and of the notifier, for the child
 	notifier notifier            // notifies the child of a changed tuning
 	config   string              // path of the child's configuration
+	super    *SupervisorAPI      // nil without one
 	rest     *rest.Config
 	client   kubernetes.Interface
 }
@@ -96,6 +99,17 @@ func New(opts Options) (_ *Cluster, err error) {
 	}
 	if c.notifier, err = newNotifier(); err != nil {
 		return nil, err
+	}
+	c.files = append(c.files, c.notifier.near)
+	if opts.Supervisor {
+		if c.super, err = newSupervisor(filepath.Join(opts.Dir, "supervisor", "pki")); err != nil {
+			return nil, err
+		}
+		file, err := c.super.listener.File()
+		if err != nil {
+			return nil, err
+		}
+		c.files = append(c.files, file)
 	}
 	pkiDir := filepath.Join(opts.Dir, "pki")
 	if err := os.MkdirAll(pkiDir, 0o700); err != nil {
@@ -139,7 +153,7 @@ func (c *Cluster) writeConfig() error {
 		ServiceCIDR: serviceCIDR,
 		PodCIDR:     podCIDR,
 		Tuning:      c.tuning(),
-		NotifyFD:    6, // the last
+		NotifyFD:    6,
 
 		ControllerManagerFD: 4,
 		SchedulerFD:         5,
@@ -147,6 +161,9 @@ func (c *Cluster) writeConfig() error {
 		Egress:              c.opts.Egress,
 		Metrics:             c.opts.Metrics,
 		Knobs:               c.opts.Knobs,
+	}
+	if c.super != nil {
+		cfg.Supervisor = c.super.contract(7)
 	}
 	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
@@ -170,9 +187,12 @@ func (c *Cluster) Spec() child.Spec {
 	return child.Spec{
 		Name:  Component,
 		Args:  []string{contract.ControlPlaneCommand, "--config=" + c.config},
-		Files: append(slices.Clone(c.files), c.notifier.near),
+		Files: slices.Clone(c.files),
 	}
 }
+
+// Supervisor returns the Supervisor's API server; nil without one.
+func (c *Cluster) Supervisor() *SupervisorAPI { return c.super }
 
 // Context returns the name of the admin's context in [Cluster.Kubeconfig].
 func (c *Cluster) Context() string { return "vsphere-sandbox-" + c.opts.Name }
@@ -224,7 +244,11 @@ func (c *Cluster) Close() error {
 	for _, f := range c.files {
 		errs = append(errs, f.Close())
 	}
-	for _, l := range append(c.secure[:], c.listener) {
+	all := append(c.secure[:], c.listener)
+	if c.super != nil {
+		all = append(all, c.super.listener)
+	}
+	for _, l := range all {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
@@ -264,10 +288,10 @@ func (b notifier) notify() error {
 }
 
 func (b notifier) close() error {
-	if b.near == nil {
+	if b.far == nil {
 		return nil
 	}
-	return errors.Join(b.near.Close(), b.far.Close())
+	return b.far.Close()
 }
 
 // probe returns what the control plane still lacks, or "".

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 )
 
 // Paths in a node of what shows pods the serial number: containerd's base spec, and a hook.
@@ -193,6 +195,11 @@ func (c *Cluster) writeFiles() error {
 		}
 		for _, dir := range []string{m.dir, m.ByID} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return fmt.Errorf("node %q: %w", m.Name, err)
+			}
+		}
+		if c.opts.Shares {
+			if err := os.Symlink(c.opts.Volumes, filepath.Join(m.ByID, disk.SharesLink)); err != nil && !errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("node %q: %w", m.Name, err)
 			}
 		}

@@ -33,6 +33,8 @@ type Options struct {
 	// Volumes is a directory on this host that every VM node mounts at the same path, for volumes that are directories. It is
 	// created. Optional.
 	Volumes string
+	// Shares has shares of files in Volumes, too: a link in the node's /dev/disk/by-id leads there, [disk.SharesLink].
+	Shares bool
 	// UserConfig is a kind configuration to merge; see the package's comment. UserFile is its name in errors.
 	UserConfig []byte
 	UserFile   string

@@ -88,7 +88,7 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 		{Name: "control plane", Start: g.start, Stop: g.stop},
 		s.VCenters, s.NSX, s.Inventory, s.Faults,
 		{Name: "API server", Start: g.awaitAPI},
-		s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
+		s.Supervisor, s.NodeWatch, s.LoadBalancer, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}
 }
 
@@ -139,6 +139,9 @@ func (*Ground) Light(vm *topology.VM) bool { return vm.IsLight() }
 func (g *Ground) Nodes(t *topology.Topology) string {
 	return ground.KindOfNodes(t, g.Light, api.NodesHollow)
 }
+
+// Supervised implements [ground.Supervised].
+func (g *Ground) Supervised() bool { return g.Supervisor }
 
 // SlowEtcd implements [ground.ControlPlane].
 func (g *Ground) SlowEtcd(d time.Duration) error {

@@ -26,8 +26,10 @@ import (
 type ForeignCSI struct {
 	// Source says what it is, as --csi does: "module:v3.7.0".
 	Source string
-	// Manifest is what it is deployed with, applied as it is.
+	// Manifest is what it is deployed with, applied as it is. With Released it is that of the driver's release: then lines that it
+	// has in a comment, for a cluster with regions and zones, apply in such a cluster.
 	Manifest []byte
+	Released bool
 	// Programs are programs of this machine that are packed as images of the manifest, in the place of any others.
 	Programs []CSIProgram
 	// Image is the driver's image, if it is another than the one that the manifest names; "" for that.

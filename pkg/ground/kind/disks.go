@@ -25,7 +25,15 @@ func (g *Ground) PodVolumes() ground.PodVolumes {
 	if g.folders != "" {
 		return ground.PodVolumes{Backend: deploy.BackendDir, Dir: g.folders, Serial: kind.SerialFile}
 	}
-	return ground.PodVolumes{Backend: deploy.BackendDevice, Serial: kind.SerialFile}
+	return ground.PodVolumes{Backend: deploy.BackendDevice, Dir: g.shared(), Serial: kind.SerialFile}
+}
+
+// shared is the directory that all nodes mount: of volumes that are directories, and of the shares of a file service; "" for none.
+func (g *Ground) shared() string {
+	if g.CSI && g.Topology.FileService() {
+		return foldersOf(g.Dir)
+	}
+	return g.folders
 }
 
 // chooseDisks chooses how containers see volumes: as loop devices of this machine or, if those are refused or the user

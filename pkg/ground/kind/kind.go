@@ -224,7 +224,7 @@ func (g *Ground) options(image string) (kind.Options, error) {
 	return kind.Options{
 		Name: g.Name, Dir: g.Dir, Nodes: nodes, Image: image,
 		UserConfig: g.Options.Config, UserFile: g.ConfigFile, Speed: g.Speed, Knobs: g.Knobs, Retain: g.Retain, Port: g.Port, Runtime: g.rt,
-		Volumes: g.folders, Progress: g.progress, Firmware: g.Foreign != nil, Mirrors: g.Foreign != nil,
+		Volumes: g.shared(), Shares: g.Topology.FileService(), Progress: g.progress, Firmware: g.Foreign != nil, Mirrors: g.Foreign != nil,
 	}, err
 }
 

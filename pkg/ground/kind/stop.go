@@ -97,7 +97,7 @@ type noted struct {
 	Runtime string `json:"runtime"`
 	// Endpoint is where its daemon answers, "" at its own default. Null: whichever daemon is the one then that is asked.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// Image is that of the nodes, where volumes are directories.
+	// Image is that of the nodes, where volumes or shares of files are directories.
 	Image string `json:"image,omitempty"`
 }
 
@@ -106,7 +106,7 @@ func (g *Ground) note(image string) error {
 	if at, fixed := g.rt.Endpoint(); fixed {
 		n.Endpoint = &at
 	}
-	if g.folders != "" {
+	if g.shared() != "" {
 		n.Image = image
 	}
 	text, err := json.Marshal(n)

@@ -139,7 +139,7 @@ func (f *file) classOf(name string, at position) *balancerClass {
 	return c
 }
 
-// resolveNSX returns the NSX Manager, and nil if there is none.
+// resolveNSX returns the NSX Manager, and nil if none is configured.
 func (f *file) resolveNSX(p *problems) *NSX {
 	n := &f.nsxt
 	if !n.said() {
@@ -234,7 +234,7 @@ func (b *balancers) said() bool {
 	return b.size.set || b.lbServiceID.set || b.tier1GatewayPath.set || b.class.ipPoolName.set || b.class.ipPoolID.set
 }
 
-// resolveLoadBalancer returns the load balancers, and nil if there are none.
+// resolveLoadBalancer returns the load balancers, and nil if none are configured.
 func (f *file) resolveLoadBalancer(p *problems) *LoadBalancer {
 	b := &f.balancers
 	at := b.at

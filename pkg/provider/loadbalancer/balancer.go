@@ -87,7 +87,7 @@ func (b *Balancer) EnsureLoadBalancer(ctx context.Context, cluster string, s *co
 	e := &ensuring{Balancer: b, cluster: cluster, service: s, nodes: nodes}
 	address, err := e.run(ctx)
 	if err != nil && lost(err) && ctx.Err() == nil {
-		// Another cluster has deleted the load balancer service that both used, or somebody a pool: with what NSX has now.
+		// Another cluster has deleted the load balancer service that both used, or a user a pool: with what NSX has now.
 		address, err = e.run(ctx)
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func (b *Balancer) deleteUnusedService(ctx context.Context, cluster string) erro
 		if len(used) > 0 {
 			continue
 		}
-		// Another cluster, or somebody by hand, may have a virtual server there.
+		// Another cluster, or a user by hand, may have a virtual server there.
 		if err := b.delete(ctx, o); err != nil && !nsx.InUse(err) {
 			return err
 		}

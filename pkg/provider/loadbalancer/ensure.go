@@ -60,6 +60,15 @@ func (e *ensuring) run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	ports := e.service.Spec.Ports
+	// What the configuration names exists, before anything is made.
+	if _, err := e.poolID(ctx, e.class); err != nil {
+		return "", err
+	}
+	for _, p := range ports {
+		if _, err := e.profilePath(ctx, e.class, protocolOf(p)); err != nil {
+			return "", err
+		}
+	}
 	var (
 		address, balancer string
 		poolPaths         = make([]string, len(ports))
@@ -143,7 +152,10 @@ func (e *ensuring) classify() error {
 	// As it was made: the class may have another pool by now.
 	old.name, old.IPPoolID, old.IPPoolName = has, pool, ""
 	e.class = old
-	if has != name {
+	if has != name && !known {
+		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
+			"the load balancer stays in the class %s: the annotation %s is %q, and the configuration has no such class", has, ClassAnnotation, name))
+	} else if has != name {
 		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
 			"the load balancer stays in the class %s, because its address is of that class: to have it in the class %s, delete the Service and create it again", has, name))
 	}
@@ -418,7 +430,7 @@ func (b *Balancer) allocated(ctx context.Context, at string) (string, error) {
 	}
 }
 
-// lbService returns the path of the load balancer service of the gateway, and makes it if there is none. Its owner may be another
+// lbService returns the path of the load balancer service of the gateway, and makes it if the gateway has none. Its owner may be another
 // cluster: a gateway has only one.
 func (b *Balancer) lbService(ctx context.Context, cluster string) (string, error) {
 	b.making.Lock()

@@ -19,7 +19,7 @@ type found struct {
 	foreign []nsx.Object
 }
 
-// empty reports whether there are none.
+// empty reports whether none exist.
 func (f found) empty() bool {
 	return len(f.servers)+len(f.pools)+len(f.monitors)+len(f.allocations) == 0
 }

@@ -49,7 +49,7 @@ type origin int
 const (
 	ours   origin = iota // this cluster
 	theirs               // another cluster
-	unsaid               // another provider, or somebody by hand
+	unsaid               // another provider, or a user by hand
 )
 
 // originOf returns who made the object with an identifier.

@@ -34,6 +34,8 @@ const (
 	maxCalls = 20
 	// maxConflicts is how often Update reads an object again.
 	maxConflicts = 8
+	// maxRenewals is how often one call gets a new session. Another call may have it ended.
+	maxRenewals = 3
 	// maxRetryAfter is the longest Retry-After that is honored.
 	maxRetryAfter = 30 * time.Second
 )
@@ -141,12 +143,15 @@ func (c *Client) Create(ctx context.Context, path string, o Object) (made Object
 	if !Conflict(err) {
 		return made, false, err
 	}
-	made, err = c.Get(ctx, path)
-	return made, true, err
+	made, getErr := c.Get(ctx, path)
+	if NotFound(getErr) {
+		return nil, false, err
+	}
+	return made, true, getErr
 }
 
 // Update applies change to an object that was read before, and stores it. If someone else has changed it, Update reads it again
-// and repeats. It returns the object as stored. change works on a copy; it returns false if nothing is to be stored.
+// and repeats. It returns the object as stored. change works on a copy; it returns false if nothing has changed.
 func (c *Client) Update(ctx context.Context, known Object, change func(Object) bool) (Object, error) {
 	path := known.Path()
 	for attempt := 1; ; attempt++ {
@@ -170,7 +175,7 @@ func (c *Client) Patch(ctx context.Context, path string, o Object) error {
 	return c.do(ctx, http.MethodPatch, path, nil, o, nil)
 }
 
-// Delete deletes the object at a path. It is no error if there is none.
+// Delete deletes the object at a path. It is no error if none exists.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	err := c.do(ctx, http.MethodDelete, path, nil, nil, nil)
 	if NotFound(err) {
@@ -279,7 +284,7 @@ func (c *Client) do(ctx context.Context, verb, path string, query url.Values, o 
 func (c *Client) retried(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
 	pause := backoff.Backoff{Min: 250 * time.Millisecond, Max: 8 * time.Second, Jitter: true}
 	until := time.Now().Add(c.cfg.Patience)
-	renewed, cut := false, 0
+	renewed, cut := 0, 0
 	for attempt := 1; ; attempt++ {
 		text, header, err := c.authorized(ctx, verb, path, query, body, &renewed)
 		if err == nil || ctx.Err() != nil {
@@ -324,7 +329,7 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 }
 
 // authorized makes one exchange with the credentials. Its error is errExpired if another attempt has to log in again.
-func (c *Client) authorized(ctx context.Context, verb, path string, query url.Values, body []byte, renewed *bool) ([]byte, http.Header, error) {
+func (c *Client) authorized(ctx context.Context, verb, path string, query url.Values, body []byte, renewed *int) ([]byte, http.Header, error) {
 	pass, err := c.login.pass(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -340,8 +345,8 @@ func (c *Client) authorized(ctx context.Context, verb, path string, query url.Va
 	switch {
 	case !c.login.expire(pass):
 		return nil, nil, c.login.refused(pass, err)
-	case !*renewed:
-		*renewed = true
+	case *renewed < maxRenewals:
+		*renewed++
 		return nil, nil, errExpired
 	}
 	// The login was good.

@@ -45,7 +45,7 @@ const (
 	exchangeName = "/vmc-token"
 )
 
-// errExpired reports that a session or a token has ended, and that the call is to be made again.
+// errExpired reports that a session or a token has ended, and that the call must be made again.
 var errExpired = errors.New("session has ended")
 
 // pass is what authenticates a call.

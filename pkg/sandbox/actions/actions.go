@@ -36,8 +36,8 @@ type Actions struct {
 	Allow func(world.VM, api.VMRequest) error
 	// Hang stops the guest of a VM; false when the guest does not run.
 	Hang func(world.VM) bool
-	// NSX returns the gate of the NSX Manager, nil without one. Optional.
-	NSX func() *gate.Gate
+	// NSX returns the gate of the NSX Manager, Supervisor that of the Supervisor; nil without one. Optional.
+	NSX, Supervisor func() *gate.Gate
 	// Kubernetes is nil as long as there is no cluster.
 	Kubernetes func() kubernetes.Interface
 	// ReadOnlyNodes: the Nodes of the cluster are not the sandbox's.
@@ -176,7 +176,10 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
 }
 
-// gate returns the gate of a vCenter or of the NSX Manager, or nil.
+// Supervisor is the name of the Supervisor in [api.GateRequest], unless a vCenter has it.
+const Supervisor = "supervisor"
+
+// gate returns the gate of a vCenter, of the NSX Manager or of the Supervisor, or nil.
 func (a *Actions) gate(name string) *gate.Gate {
 	if vc := a.VCenters().Find(name); vc != nil {
 		return vc.Gate()
@@ -184,10 +187,13 @@ func (a *Actions) gate(name string) *gate.Gate {
 	if name == api.NSXName && a.NSX != nil { // unless a vCenter has the name
 		return a.NSX()
 	}
+	if name == Supervisor && a.Supervisor != nil {
+		return a.Supervisor()
+	}
 	return nil
 }
 
-// Gate changes how a vCenter, or the NSX Manager, answers its clients. The sandbox's own connection is not affected.
+// Gate changes how a vCenter, the NSX Manager or the Supervisor answers its clients. The sandbox's own connection is not affected.
 func (a *Actions) Gate(ctx context.Context, r api.GateRequest) (api.Done, error) {
 	if a.World() == nil {
 		return api.Done{}, api.NotBuilt()

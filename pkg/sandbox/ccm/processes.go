@@ -23,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 )
 
 const (
@@ -64,6 +65,8 @@ type Processes struct {
 	ConfigFile string
 	// Args are more arguments of this project's program.
 	Args []string
+	// Guest is the place of a guest cluster's programs; nil without a Supervisor.
+	Guest func() (supervisor.Environment, error)
 	// Unhealthy is called for a replica that does not become healthy in time, more than once.
 	Unhealthy func(text string)
 
@@ -182,7 +185,7 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		return p.electing(p.installedArguments(r, o), o, elect)
 	}
 	args := []string{
-		"--cloud-provider=vsphere",
+		"--cloud-provider=" + p.mode(o),
 		"--cloud-config=" + p.ConfigFile,
 		"--kubeconfig=" + p.kubeconfig(r.name),
 		// The sandbox reads probes and metrics without a token, so that no token has to be reviewed.
@@ -194,6 +197,9 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
 		"--node-monitor-period=" + p.Speed.Of(pace.CCMNodeMonitor).String(),
 		"--node-status-update-frequency=" + p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
+	}
+	if p.mode(o) == paravirtualMode {
+		args = append(args, p.guestArguments(o)...)
 	}
 	if o.Program.Own {
 		args = append(append(args, p.ownPeriods()...), "--concurrent-node-syncs=4")
@@ -237,6 +243,9 @@ func (p *Processes) spec(r *replica, o Options, elect bool) child.Spec {
 	})
 	if o.Program.Path != "" {
 		spec.Args = args // the program has no commands
+	}
+	if p.mode(o) == paravirtualMode {
+		spec = p.inGuest(spec, o)
 	}
 	return spec
 }

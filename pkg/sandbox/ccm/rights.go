@@ -23,8 +23,12 @@ type Place struct {
 	Namespace string
 	// Roles is the name of all roles; "" for the usual names.
 	Roles string
+	// LoadBalancers reports that this project's provider makes load balancers, as in a guest cluster.
+	LoadBalancers bool
 	// Labels are on all objects.
 	Labels map[string]string
+	// NSX reports that it makes them in NSX.
+	NSX bool
 }
 
 // Rights returns the ServiceAccount and the roles of a program: those of this project's provider, or of upstream's manifests
@@ -46,7 +50,7 @@ func (p Place) rights(o Options, elect bool) []runtime.Object {
 	if o.Program.Own {
 		return rbac.Objects(rbac.Config{
 			Namespace: p.Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect,
-			LeaseNamespace: p.Namespace, Roles: p.Roles,
+			LeaseNamespace: p.Namespace, Roles: p.Roles, LoadBalancers: p.LoadBalancers || p.NSX, NSX: p.NSX,
 		})
 	}
 	name := cmp.Or(p.Roles, "system:"+ServiceAccount)

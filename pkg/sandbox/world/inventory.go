@@ -18,7 +18,7 @@ func Spec() vcenter.WatchSpec {
 	entity := []string{"name", "parent"}
 	return vcenter.WatchSpec{Properties: map[string][]string{
 		"VirtualMachine": append([]string{
-			"config.uuid", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB", devices, settings,
+			"config.uuid", "config.instanceUuid", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB", devices, settings,
 			"guest.hostName", "guest.net", "guest.toolsRunningStatus",
 			"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.bootTime",
 		}, entity...),

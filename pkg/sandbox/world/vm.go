@@ -23,6 +23,8 @@ type VM struct {
 	Exists   bool
 	BootTime time.Time
 	Ref      types.ManagedObjectReference
+	// InstanceUUID identifies the VM in its vCenter.
+	InstanceUUID string
 	// HidesUUIDs is set if the guest cannot identify its disks.
 	HidesUUIDs bool
 }
@@ -81,6 +83,8 @@ func (i *Inventory) vm(r ref) VM {
 		Exists:   true,
 		Ref:      r,
 		BootTime: property[time.Time](i, r, "runtime.bootTime"),
+
+		InstanceUUID: property[string](i, r, "config.instanceUuid"),
 
 		HidesUUIDs: property[bool](i, r, settings),
 		VM: api.VM{

@@ -474,6 +474,9 @@ func unchangeable(opts Options) (bad []Reason) {
 	if !reflect.DeepEqual(want.NSX, had.NSX) {
 		add("", "spec.nsx", "is decided when the sandbox starts")
 	}
+	if !reflect.DeepEqual(want.Supervisor, had.Supervisor) {
+		add("", "spec.supervisor", "is decided when the sandbox starts")
+	}
 	kubelets := map[string]string{}
 	for ref := range opts.Current.AllVMs() {
 		kubelets[ref.VCenter.Name+"\x00"+ref.VM.UUID] = ref.VM.Kubelet

@@ -32,6 +32,8 @@ const (
 	Children  Need = "children"  // Ground.Processes: the CCM and the control plane are processes of the sandbox
 	Clustered Need = "cluster"   // Ground.Cluster: a Kubernetes cluster exists
 	Network   Need = "nsx"       // Ground.NSX: an NSX Manager is simulated
+	// Supervised: Ground.Supervisor: the cluster is a guest cluster of a Supervisor.
+	Supervised Need = "supervisor"
 )
 
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
@@ -47,6 +49,8 @@ type Ground struct {
 	Host func(vcenter string) string
 	// Processes are the processes of the sandbox.
 	Processes Processes
+	// Supervisor is that of the cluster.
+	Supervisor Supervisor
 	// Categories are the tag categories of regions and zones.
 	Categories topology.Categories
 	Speed      pace.Speed
@@ -133,6 +137,25 @@ type Processes interface {
 	Scale(ctx context.Context, component string, replicas int) error
 }
 
+// Supervisor is the Supervisor that faults act on.
+type Supervisor interface {
+	// Gate stands before its API; nil while it does not run.
+	Gate() *gate.Gate
+	// SetOperator stops its controllers or lets them continue, SetPoolEmpty takes the free addresses of its load balancer.
+	SetOperator(running bool)
+	SetPoolEmpty(empty bool)
+	// Forbid takes the rights of guest clusters away, Permit gives them back. Repeating either is harmless.
+	Forbid(ctx context.Context) error
+	Permit(ctx context.Context) error
+	// ExpireTokens makes the tokens of guest clusters invalid, RenewTokens ends that. RotateTokens writes new ones.
+	ExpireTokens(ctx context.Context) error
+	RenewTokens(ctx context.Context) error
+	RotateTokens(ctx context.Context) error
+	// HasMachine reports whether a VM has a VirtualMachine, by the VM's name. DeleteMachine deletes it.
+	HasMachine(ctx context.Context, name string) (bool, error)
+	DeleteMachine(ctx context.Context, name string) error
+}
+
 // Has reports whether the ground meets a need. Whether a vCenter is simulated is checked later, for each target.
 func (g *Ground) Has(n Need) bool {
 	switch n {
@@ -146,6 +169,8 @@ func (g *Ground) Has(n Need) bool {
 		return g.Cluster != nil
 	case Network:
 		return g.NSX != nil && g.NSX() != nil
+	case Supervised:
+		return g.Supervisor != nil
 	}
 	return false
 }
@@ -165,6 +190,8 @@ func (n Need) String() string {
 		return "a Kubernetes cluster"
 	case Network:
 		return "an NSX Manager (spec.nsx of the topology)"
+	case Supervised:
+		return "a Supervisor"
 	}
 	return string(n)
 }

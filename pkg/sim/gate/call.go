@@ -318,6 +318,8 @@ func (c *call) receive(w http.ResponseWriter) (err error) {
 	case strings.HasPrefix(kind, "text/xml"), strings.HasPrefix(kind, "application/soap+xml"),
 		r.Method == http.MethodPost && !json && strings.HasSuffix(r.URL.Path, "/sdk"):
 		c.Transport = SOAP
+	case c.gate.opts.Kubernetes:
+		c.Transport, c.Method = REST, kubernetesMethod(r)
 	case isREST(r.URL.Path):
 		c.Transport = REST
 	default:

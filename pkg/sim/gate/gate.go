@@ -35,6 +35,8 @@ type Options struct {
 
 	// NSX: what the gate answers in place of the simulator has the form of NSX's Policy API.
 	NSX bool
+	// Kubernetes: the same, in the form of a Kubernetes API server. Calls are named by verb and resource: GET virtualmachines.
+	Kubernetes bool
 
 	// OnMode is called with every change of mode after it took effect, sequentially and in order. It must not call Set.
 	OnMode func(from, to Mode)

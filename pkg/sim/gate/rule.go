@@ -296,8 +296,12 @@ func (c *call) act(e *entry, share float64) verdict {
 		c.answer.ours = true
 		a.Code = cmp.Or(a.Code, http.StatusServiceUnavailable)
 		c.answer.Header().Set("Retry-After", "1")
-		if c.gate.opts.NSX {
+		switch {
+		case c.gate.opts.NSX:
 			c.writePolicyError(a.Code, "The client exceeded the request rate of the manager.")
+			return answered
+		case c.gate.opts.Kubernetes:
+			c.writeStatus(a.Code, "the server has received too many requests and has asked us to try again later")
 			return answered
 		}
 		http.Error(c.answer, fmt.Sprintf("%d %s: too many calls", a.Code, http.StatusText(a.Code)), a.Code)
@@ -322,6 +326,10 @@ func (c *call) reply(e *entry) {
 	switch a := e.rule.Action.(type) {
 	case HTTPStatus:
 		body := a.Body
+		if c.gate.opts.Kubernetes {
+			c.writeStatus(a.Code, body)
+			return
+		}
 		if body == "" {
 			body = fmt.Sprintf("%d %s", a.Code, http.StatusText(a.Code))
 		}

@@ -323,8 +323,12 @@ func (c *call) writeRESTError(e RESTError) {
 		e.Status = restStatus(e.Type)
 	}
 	e.Message = cmp.Or(e.Message, "simulated error: "+e.Type)
-	if c.gate.opts.NSX {
+	switch {
+	case c.gate.opts.NSX:
 		c.writePolicyError(e.Status, e.Message)
+		return
+	case c.gate.opts.Kubernetes:
+		c.writeStatus(e.Status, e.Message)
 		return
 	}
 	messages := []restMessage{{ID: "vsphere-sandbox.gate." + strings.ToLower(e.Type), Default: e.Message, Args: []string{}}}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/exec"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/capability"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -110,7 +111,7 @@ func (b *backend) Publish(ctx context.Context, p node.Publish) error {
 	if err := os.MkdirAll(p.Path, 0o750); err != nil {
 		return err
 	}
-	return b.bind(p.Staging, p)
+	return b.bind(p.Staging, p.Path, p.ReadOnly)
 }
 
 // publishBlock bind-mounts the device file. An existing mount is recognized by the device's number, because the mount table shows
@@ -138,24 +139,32 @@ func (b *backend) publishBlock(ctx context.Context, p node.Publish) error {
 	if err != nil {
 		return err
 	}
-	return b.bind(dev, p)
+	return b.bind(dev, p.Path, p.ReadOnly)
 }
 
-func (b *backend) bind(source string, p node.Publish) error {
+func (b *backend) bind(source, target string, readOnly bool) error {
 	options := []string{"bind"}
-	if p.ReadOnly {
+	if readOnly {
 		options = append(options, "ro")
 	}
-	return b.mount.Mount(source, p.Path, "", options)
+	return b.mount.Mount(source, target, "", options)
 }
 
-// PublishShare implements node.Backend, with the NFS client of the node.
+// PublishShare implements node.Backend, with the NFS client of the node. A simulated vCenter serves no NFS: its shares are
+// directories, which [disk.SharesLink] leads to.
 func (b *backend) PublishShare(_ context.Context, p node.PublishShare) error {
 	if _, is, err := mountAt(p.Path); err != nil || is {
 		return err
 	}
 	if err := os.MkdirAll(p.Path, 0o750); err != nil {
 		return err
+	}
+	if dir, simulated := disk.ShareDir(filepath.Join(b.opts.ByIDDir, disk.SharesLink), p.Export); simulated {
+		d, err := disk.Open(dir)
+		if err != nil {
+			return fmt.Errorf("%s: no such export: %w: %w", p.Export, err, volume.ErrNotFound)
+		}
+		return b.bind(d.Data(), p.Path, p.ReadOnly)
 	}
 	options := slices.Clone(p.Flags)
 	if p.ReadOnly {

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/identity"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/kube"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/tag"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/vm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/volume"
@@ -86,6 +87,7 @@ func themes() []Theme {
 		{Name: "tag", Title: "Tags", Kinds: tag.Kinds()},
 		{Name: "api", Title: "vCenter API", Kinds: api.Kinds()},
 		{Name: "nsx", Title: "NSX Manager", Kinds: api.NSXKinds()},
+		{Name: "supervisor", Title: "Supervisor", Kinds: supervisor.Kinds()},
 		{Name: "kube", Title: "Kubernetes", Kinds: kube.Kinds()},
 	}
 }

@@ -1,0 +1,310 @@
+// Package supervisor runs the Supervisor of a sandbox: the gate before its API server, its controllers over the sandbox's vCenter, and
+// the credentials of the guest cluster, which is the sandbox's cluster.
+//
+// Floor 3.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"crypto/tls"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	sv "github.com/vsphere-sandbox/vsphere-sandbox/pkg/supervisor"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// API is the API server of a Supervisor, which the control plane serves.
+type API interface {
+	CA() *cert.CA
+	REST() *rest.Config
+	Kubeconfig(path, server, context, namespace string) error
+}
+
+// Part is the Supervisor of a sandbox. Set its fields before [Part.Start].
+type Part struct {
+	// Topology has the Supervisor's setup.
+	Topology func() *topology.Topology
+	// API returns the API server; nil as long as there is no cluster.
+	API func() API
+	// Guest is a client of the guest cluster's administrator.
+	Guest    func() kubernetes.Interface
+	VCenters func() vcenters.List
+	// Block returns the number of the sandbox's block of loopback addresses.
+	Block func() int
+	// Dir is the directory of the Supervisor's files.
+	Dir string
+	// Detail reports what the boot waits for.
+	Detail func(text string)
+	// AddSecret is called with each token: it is a secret.
+	AddSecret func(values ...string) error
+	Log       *event.Log
+	Logger    *slog.Logger
+
+	running atomic.Pointer[sv.Supervisor]
+	gate    atomic.Pointer[gate.Gate]
+	names   index
+}
+
+const (
+	// host is the last number of the gate's address, behind those of vCenters and of the NSX Manager.
+	host = 252
+	// port is that of a Supervisor.
+	port = 6443
+	// firstAddress and lastAddress are the last numbers of the load balancer's addresses, behind those that the sandbox itself gives.
+	firstAddress, lastAddress = 101, 250
+	// contextName is the context of the kubeconfig.
+	contextName = "supervisor"
+	// tokenLifetime is that of the guest cluster's token.
+	tokenLifetime = time.Hour
+)
+
+// Supervisor returns the running Supervisor, or nil.
+func (p *Part) Supervisor() *sv.Supervisor { return p.running.Load() }
+
+// Gate returns what stands before the API, or nil.
+func (p *Part) Gate() *gate.Gate { return p.gate.Load() }
+
+// guestDir has the files of a guest cluster.
+func (p *Part) guestDir(name string) string { return filepath.Join(p.Dir, "guest", name) }
+
+// Start waits for the API server, puts the gate before it and starts the controllers.
+func (p *Part) Start(ctx context.Context) error {
+	api := p.API()
+	if err := p.awaitAPI(ctx, api); err != nil {
+		return err
+	}
+	if err := p.open(ctx, api); err != nil {
+		return fmt.Errorf("supervisor: %w", err)
+	}
+	t := p.Topology()
+	setup := setupOf(t)
+	p.Detail("the Supervisor's resources")
+	s, err := sv.Start(ctx, sv.Options{
+		REST: api.REST(), Setup: setup, VCenter: center{p}, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
+		OnToken: func(token string) error { return p.AddSecret(token) }, Logger: p.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.running.Store(s)
+	for _, g := range setup.Guests {
+		err := s.Credentials(ctx, sv.Place{
+			Guest: g, Dir: p.guestDir(g.Name), CA: api.CA().Cert, Port: p.addr().Port, Cluster: p.Guest(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	server := "https://" + p.Gate().Addr()
+	if err := api.Kubeconfig(filepath.Join(p.Dir, "kubeconfig"), server, contextName, setup.Namespaces[0].Name); err != nil {
+		return err
+	}
+	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "supervisor.up", Message: "the Supervisor answers at " + server})
+	return nil
+}
+
+// awaitAPI returns when the API server is ready, which is after the cluster's.
+func (p *Part) awaitAPI(ctx context.Context, api API) error {
+	client, err := kubernetes.NewForConfig(api.REST())
+	if err != nil {
+		return err
+	}
+	p.Detail("the Supervisor's API server")
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("supervisor: waiting for its API server: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// open puts the gate before the API server.
+func (p *Part) open(ctx context.Context, api API) error {
+	l, err := p.listen(ctx)
+	if err != nil {
+		return err
+	}
+	config := api.REST()
+	backend, err := url.Parse(config.Host)
+	if err != nil {
+		return err
+	}
+	roots := api.CA().Pool()
+	pair, err := api.CA().Sign(cert.Leaf{
+		CommonName: "supervisor", DNSNames: []string{sv.Host, "supervisor", "supervisor.default", "localhost"}, IPs: []net.IP{l.Addr().(*net.TCPAddr).IP},
+	})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(backend); r.Out.Host = backend.Host },
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64},
+		FlushInterval: -1, // a watch has no end
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				p.Logger.Debug("supervisor proxy", "err", err)
+			}
+			http.Error(w, "the Supervisor's API server: "+err.Error(), http.StatusBadGateway)
+		},
+	}
+	p.gate.Store(gate.New(l, proxy, gate.Options{
+		TLS: &tls.Config{Certificates: []tls.Certificate{pair.TLS()}, MinVersion: tls.VersionTLS12}, Logger: p.Logger,
+		OnMode: p.modeChanged, Kubernetes: true, Identify: identify,
+	}))
+	return nil
+}
+
+// identify returns the user of a request's token: its name is in the token's middle part.
+func identify(r *http.Request) (session, user string) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return "", ""
+	}
+	return "", subject(token)
+}
+
+// modeChanged logs what happened to the API.
+func (p *Part) modeChanged(from, to gate.Mode) {
+	level := event.Warning
+	if to.State == gate.Up {
+		level = event.Info
+	}
+	p.Log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: level, Kind: "gate." + string(to.State), Object: event.Object{Kind: "Supervisor", Name: "supervisor"},
+		Message: fmt.Sprintf("the Supervisor's API was %s, is %s", from, to),
+	})
+}
+
+// listen opens the listener: at an address of the sandbox's own if the system has those.
+func (p *Part) listen(ctx context.Context) (net.Listener, error) {
+	own := netip.AddrFrom4([4]byte{127, 0, byte(p.Block()), host}).String()
+	var errs []error
+	for _, at := range []string{net.JoinHostPort(own, strconv.Itoa(port)), net.JoinHostPort(own, "0"), "127.0.0.1:0"} {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// addr is the gate's address.
+func (p *Part) addr() *net.TCPAddr {
+	at, err := net.ResolveTCPAddr("tcp", p.Gate().Addr())
+	if err != nil {
+		return &net.TCPAddr{} // it is one of a listener
+	}
+	return at
+}
+
+// addresses are those of the load balancer.
+func (p *Part) addresses() (all []netip.Addr) {
+	for last := firstAddress; last <= lastAddress; last++ {
+		all = append(all, netip.AddrFrom4([4]byte{127, 1, byte(p.Block()), byte(last)}))
+	}
+	return all
+}
+
+// Stop ends the controllers and the gate. The API server ends with the control plane.
+func (p *Part) Stop(ctx context.Context) error {
+	var errs []error
+	if s := p.running.Swap(nil); s != nil {
+		errs = append(errs, s.Stop(ctx))
+	}
+	if g := p.gate.Swap(nil); g != nil {
+		errs = append(errs, g.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// VMsChanged reports VMs that have changed.
+func (p *Part) VMsChanged(vms []world.VM) {
+	names := make([]string, len(vms))
+	for i, v := range vms {
+		names[i] = v.Name
+		p.names.set(v)
+	}
+	if s := p.Supervisor(); s != nil {
+		s.VMsChanged(names...)
+	}
+}
+
+// Environment is how a program of the guest cluster finds its Supervisor.
+type Environment struct {
+	// Guest is the name of the guest cluster.
+	Guest string
+	// Dir has its files; see package supervisor.
+	Dir string
+	// Address and Port are the Supervisor's.
+	Address string
+	Port    int
+	// HostEtc is an empty directory for the machine's /etc.
+	HostEtc string
+}
+
+// Environment returns that of the guest cluster's programs.
+func (p *Part) Environment() (Environment, error) {
+	if p.Supervisor() == nil {
+		return Environment{}, errors.New("the Supervisor does not run")
+	}
+	g := p.Topology().Spec.Supervisor.GuestClusters[0]
+	e := Environment{Guest: g.Name, Dir: p.guestDir(g.Name), Address: p.addr().IP.String(), Port: p.addr().Port, HostEtc: filepath.Join(p.Dir, "host-etc")}
+	return e, os.MkdirAll(e.HostEtc, 0o700)
+}
+
+// setupOf returns the setup of a topology's Supervisor.
+func setupOf(t *topology.Topology) (setup sv.Setup) {
+	spec := t.Spec.Supervisor
+	for _, n := range spec.Namespaces {
+		setup.Namespaces = append(setup.Namespaces, sv.Namespace{Name: n.Name, Zones: n.Zones, StoragePolicies: n.StoragePolicies, Classes: n.Classes})
+	}
+	for _, z := range t.HostZones() {
+		setup.Zones = append(setup.Zones, sv.Zone{Name: z.Name, Clusters: z.Clusters})
+	}
+	for ref := range t.AllVMs() {
+		if ref.VM.Template == topology.Yes {
+			setup.Images = append(setup.Images, ref.VM.Name)
+		}
+	}
+	for _, g := range spec.GuestClusters {
+		guest := sv.Guest{Name: g.Name, Namespace: g.Namespace}
+		for _, ref := range t.Nodes() {
+			guest.VMs = append(guest.VMs, sv.GuestVM{Name: ref.VM.Name, Zone: t.Place(ref).Zone, ControlPlane: ref.VM.Role == topology.RoleControlPlane})
+		}
+		setup.Guests = append(setup.Guests, guest)
+	}
+	return setup
+}
