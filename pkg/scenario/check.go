@@ -408,6 +408,14 @@ func (c *checker) targets(s *Step) {
 		}
 		return
 	}
+	if s.fault.Object == fault.NSX {
+		if t := c.scenario.Topology.Resolved; t != nil && t.Spec.NSX == nil {
+			c.key(s, "inject", "%s needs an NSX Manager: add nsx: {} to the spec of the topology", s.Inject)
+		}
+		if s.On == nil {
+			return // there is one
+		}
+	}
 	if s.On == nil {
 		c.key(s, "on", "is missing: the target of %s: on: {%s: NAME}", s.Inject, strings.ToLower(string(s.fault.Object)))
 		return

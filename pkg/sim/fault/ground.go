@@ -31,9 +31,9 @@ const (
 	Kubelets  Need = "kubelets"  // Ground.Processes: the nodes are processes of the sandbox
 	Children  Need = "children"  // Ground.Processes: the CCM and the control plane are processes of the sandbox
 	Clustered Need = "cluster"   // Ground.Cluster: a Kubernetes cluster exists
+	Network   Need = "nsx"       // Ground.NSX: an NSX Manager is simulated
 	// Supervised: Ground.Supervisor: the cluster is a guest cluster of a Supervisor.
 	Supervised Need = "supervisor"
-	Network    Need = "nsx" // Ground.NSX: an NSX Manager is simulated
 )
 
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
@@ -167,10 +167,10 @@ func (g *Ground) Has(n Need) bool {
 		return g.Processes != nil
 	case Clustered:
 		return g.Cluster != nil
-	case Supervised:
-		return g.Supervisor != nil
 	case Network:
 		return g.NSX != nil && g.NSX() != nil
+	case Supervised:
+		return g.Supervisor != nil
 	}
 	return false
 }
@@ -188,10 +188,10 @@ func (n Need) String() string {
 		return "a control plane and a cloud controller manager that are processes of the sandbox"
 	case Clustered:
 		return "a Kubernetes cluster"
-	case Supervised:
-		return "a Supervisor"
 	case Network:
 		return "an NSX Manager (spec.nsx of the topology)"
+	case Supervised:
+		return "a Supervisor"
 	}
 	return string(n)
 }

@@ -86,8 +86,8 @@ func themes() []Theme {
 		{Name: "volume", Title: "Volumes", Kinds: volume.Kinds()},
 		{Name: "tag", Title: "Tags", Kinds: tag.Kinds()},
 		{Name: "api", Title: "vCenter API", Kinds: api.Kinds()},
-		{Name: "supervisor", Title: "Supervisor", Kinds: supervisor.Kinds()},
 		{Name: "nsx", Title: "NSX Manager", Kinds: api.NSXKinds()},
+		{Name: "supervisor", Title: "Supervisor", Kinds: supervisor.Kinds()},
 		{Name: "kube", Title: "Kubernetes", Kinds: kube.Kinds()},
 	}
 }
