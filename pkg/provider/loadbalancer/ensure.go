@@ -60,6 +60,15 @@ func (e *ensuring) run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	ports := e.service.Spec.Ports
+	// What the configuration names exists, before anything is made.
+	if _, err := e.poolID(ctx, e.class); err != nil {
+		return "", err
+	}
+	for _, p := range ports {
+		if _, err := e.profilePath(ctx, e.class, protocolOf(p)); err != nil {
+			return "", err
+		}
+	}
 	var (
 		address, balancer string
 		poolPaths         = make([]string, len(ports))
@@ -316,7 +325,7 @@ func setMembers(pool nsx.Object, cluster string, nodes []*corev1.Node) bool {
 			members = append(members, nsx.Object{"admin_state": "ENABLED", nsx.FieldName: cluster + ":" + name, fieldAddress: ip})
 		}
 	}
-	if changed || pool[fieldMembers] == nil && len(members) > 0 {
+	if changed || pool[fieldMembers] == nil {
 		pool[fieldMembers] = members
 	}
 	return changed

@@ -34,6 +34,8 @@ const (
 	maxCalls = 20
 	// maxConflicts is how often Update reads an object again.
 	maxConflicts = 8
+	// maxRenewals is how often one call gets a new session. Another call may have it ended.
+	maxRenewals = 3
 	// maxRetryAfter is the longest Retry-After that is honored.
 	maxRetryAfter = 30 * time.Second
 )
@@ -141,8 +143,11 @@ func (c *Client) Create(ctx context.Context, path string, o Object) (made Object
 	if !Conflict(err) {
 		return made, false, err
 	}
-	made, err = c.Get(ctx, path)
-	return made, true, err
+	made, getErr := c.Get(ctx, path)
+	if NotFound(getErr) {
+		return nil, false, err
+	}
+	return made, true, getErr
 }
 
 // Update applies change to an object that was read before, and stores it. If someone else has changed it, Update reads it again
@@ -165,11 +170,6 @@ func (c *Client) Update(ctx context.Context, known Object, change func(Object) b
 	}
 }
 
-// Patch makes an object, or replaces those of its fields that o has.
-func (c *Client) Patch(ctx context.Context, path string, o Object) error {
-	return c.do(ctx, http.MethodPatch, path, nil, o, nil)
-}
-
 // Delete deletes the object at a path. It is no error if none exists.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	err := c.do(ctx, http.MethodDelete, path, nil, nil, nil)
@@ -181,17 +181,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 
 // List returns all objects of a collection, "/infra/lb-pools".
 func (c *Client) List(ctx context.Context, collection string) ([]Object, error) {
-	return c.pages(ctx, collection, url.Values{})
-}
-
-// Search returns the objects that a query of NSX's search finds, as "resource_type:StaticRoutes AND tags.tag:one". The search
-// is behind the objects by up to some seconds: do not conclude from it that an object does not exist.
-func (c *Client) Search(ctx context.Context, query string) ([]Object, error) {
-	return c.pages(ctx, "/search/query", url.Values{"query": {query}})
-}
-
-// pages returns the objects of all pages.
-func (c *Client) pages(ctx context.Context, path string, query url.Values) ([]Object, error) {
+	query := url.Values{}
 	query.Set("page_size", pageSize)
 	var all []Object
 	for {
@@ -199,7 +189,7 @@ func (c *Client) pages(ctx context.Context, path string, query url.Values) ([]Ob
 			Results []Object `json:"results"`
 			Cursor  string   `json:"cursor"`
 		}
-		if err := c.do(ctx, http.MethodGet, path, query, nil, &page); err != nil {
+		if err := c.do(ctx, http.MethodGet, collection, query, nil, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Results...)
@@ -279,7 +269,7 @@ func (c *Client) do(ctx context.Context, verb, path string, query url.Values, o 
 func (c *Client) retried(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
 	pause := backoff.Backoff{Min: 250 * time.Millisecond, Max: 8 * time.Second, Jitter: true}
 	until := time.Now().Add(c.cfg.Patience)
-	renewed, cut := false, 0
+	renewed, cut := 0, 0
 	for attempt := 1; ; attempt++ {
 		text, header, err := c.authorized(ctx, verb, path, query, body, &renewed)
 		if err == nil || ctx.Err() != nil {
@@ -324,7 +314,7 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 }
 
 // authorized makes one exchange with the credentials. Its error is errExpired if another attempt has to log in again.
-func (c *Client) authorized(ctx context.Context, verb, path string, query url.Values, body []byte, renewed *bool) ([]byte, http.Header, error) {
+func (c *Client) authorized(ctx context.Context, verb, path string, query url.Values, body []byte, renewed *int) ([]byte, http.Header, error) {
 	pass, err := c.login.pass(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -340,8 +330,8 @@ func (c *Client) authorized(ctx context.Context, verb, path string, query url.Va
 	switch {
 	case !c.login.expire(pass):
 		return nil, nil, c.login.refused(pass, err)
-	case !*renewed:
-		*renewed = true
+	case *renewed < maxRenewals:
+		*renewed++
 		return nil, nil, errExpired
 	}
 	// The login was good.
