@@ -95,9 +95,6 @@ func guestCluster(t *testing.T, ccm string) facts {
 	s := h.Attach("guest")
 	t.Cleanup(func() { h.Try("--name", "guest", "down") })
 	found := facts{}
-	for _, n := range program.Kubectl[corev1.NodeList](s, "get", "nodes").Items {
-		found.node(n)
-	}
 	s.Run("kubectl", "create", "-f", h.File("services.yaml", parityServices))
 	for _, name := range []string{"plain", "local"} {
 		s.Await(name+" has an address", time.Minute, func() bool {
@@ -113,6 +110,14 @@ func guestCluster(t *testing.T, ccm string) facts {
 	})
 	found.services(s, "changed")
 	s.Await("routes", time.Minute, func() bool { return len(onSupervisor(s, "routesets")) == 4 })
+	s.Await("no Node waits for its route", time.Minute, func() bool {
+		return !slices.ContainsFunc(program.Kubectl[corev1.NodeList](s, "get", "nodes").Items, func(n corev1.Node) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNetworkUnavailable })
+		})
+	})
+	for _, n := range program.Kubectl[corev1.NodeList](s, "get", "nodes").Items {
+		found.node(n)
+	}
 	for _, set := range onSupervisor(s, "routesets") {
 		found.object(set)
 		// Which Node has which subnet depends on the order in which they registered.
