@@ -47,6 +47,7 @@ func meanings() map[string]string {
 		"size":                             "of the load balancer service: SMALL, MEDIUM, LARGE, XLARGE or DLB",
 		"lbServiceId":                      "load balancer service to use; without it the provider makes one at the gateway",
 		"tier1GatewayPath":                 "gateway: `/infra/tier-1s/NAME`",
+		"routerPath":                       "tier-1 gateway that gets the routes to pods: `/infra/tier-1s/NAME`",
 		"snatDisabled":                     "true: pods see the addresses of clients",
 		"tags":                             "more tags of all objects; JSON in INI. The scope `owner` replaces the provider's name",
 		"ipPoolName":                       "IP pool of the addresses, by its name",

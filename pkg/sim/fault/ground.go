@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -30,6 +31,7 @@ const (
 	Kubelets  Need = "kubelets"  // Ground.Processes: the nodes are processes of the sandbox
 	Children  Need = "children"  // Ground.Processes: the CCM and the control plane are processes of the sandbox
 	Clustered Need = "cluster"   // Ground.Cluster: a Kubernetes cluster exists
+	Network   Need = "nsx"       // Ground.NSX: an NSX Manager is simulated
 	// Supervised: Ground.Supervisor: the cluster is a guest cluster of a Supervisor.
 	Supervised Need = "supervisor"
 )
@@ -39,7 +41,9 @@ type Ground struct {
 	// Items lists the objects of a kind that exist now, in a stable order.
 	Items    func(ctx context.Context, kind Object) ([]Item, error)
 	VCenters []Endpoint
-	Cluster  Kubernetes
+	// NSX returns the NSX Manager, or nil.
+	NSX     func() *nsx.Manager
+	Cluster Kubernetes
 	// Host returns the host or address at which the clients configured in the cluster reach a vCenter, by its name; the keys of
 	// the credentials Secret begin with it. Nil: the address on which the vCenter listens.
 	Host func(vcenter string) string
@@ -163,6 +167,8 @@ func (g *Ground) Has(n Need) bool {
 		return g.Processes != nil
 	case Clustered:
 		return g.Cluster != nil
+	case Network:
+		return g.NSX != nil && g.NSX() != nil
 	case Supervised:
 		return g.Supervisor != nil
 	}
@@ -182,6 +188,8 @@ func (n Need) String() string {
 		return "a control plane and a cloud controller manager that are processes of the sandbox"
 	case Clustered:
 		return "a Kubernetes cluster"
+	case Network:
+		return "an NSX Manager (spec.nsx of the topology)"
 	case Supervised:
 		return "a Supervisor"
 	}

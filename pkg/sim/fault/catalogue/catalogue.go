@@ -21,7 +21,7 @@ import (
 
 // Theme is a group of kinds that concern the same area.
 type Theme struct {
-	// Name is the name of the package, Title a heading.
+	// Name selects the theme, Title is a heading.
 	Name  string
 	Title string
 	// Kinds are sorted by name.
@@ -86,6 +86,7 @@ func themes() []Theme {
 		{Name: "volume", Title: "Volumes", Kinds: volume.Kinds()},
 		{Name: "tag", Title: "Tags", Kinds: tag.Kinds()},
 		{Name: "api", Title: "vCenter API", Kinds: api.Kinds()},
+		{Name: "nsx", Title: "NSX Manager", Kinds: api.NSXKinds()},
 		{Name: "supervisor", Title: "Supervisor", Kinds: supervisor.Kinds()},
 		{Name: "kube", Title: "Kubernetes", Kinds: kube.Kinds()},
 	}
