@@ -21,7 +21,7 @@ import (
 // guestDifferences are the differences between the two providers in a guest cluster that docs/paravirtual.md documents: the object's field,
 // and where it is written.
 var guestDifferences = []struct{ field, why string }{
-	{`^Node worker-a-1 address Hostname$`, "the Hostname address of a Node is empty"},
+	{`^Node \S+ address Hostname$`, "the Hostname address of a Node is empty"},
 	{`^Node worker-b-1 suspended taint$`, "a suspended VM is not shut down"},
 }
 
@@ -95,9 +95,6 @@ func guestCluster(t *testing.T, ccm string) facts {
 	s := h.Attach("guest")
 	t.Cleanup(func() { h.Try("--name", "guest", "down") })
 	found := facts{}
-	for _, n := range program.Kubectl[corev1.NodeList](s, "get", "nodes").Items {
-		found.node(n)
-	}
 	s.Run("kubectl", "create", "-f", h.File("services.yaml", parityServices))
 	for _, name := range []string{"plain", "local"} {
 		s.Await(name+" has an address", time.Minute, func() bool {
@@ -113,8 +110,20 @@ func guestCluster(t *testing.T, ccm string) facts {
 	})
 	found.services(s, "changed")
 	s.Await("routes", time.Minute, func() bool { return len(onSupervisor(s, "routesets")) == 4 })
+	s.Await("no Node waits for its route", time.Minute, func() bool {
+		return !slices.ContainsFunc(program.Kubectl[corev1.NodeList](s, "get", "nodes").Items, func(n corev1.Node) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNetworkUnavailable })
+		})
+	})
+	for _, n := range program.Kubectl[corev1.NodeList](s, "get", "nodes").Items {
+		found.node(n)
+	}
 	for _, set := range onSupervisor(s, "routesets") {
 		found.object(set)
+		// Which Node has which subnet depends on the order in which they registered.
+		n := program.Kubectl[corev1.Node](s, "get", "node", set.GetName())
+		at := "RouteSet " + set.GetName() + " spec"
+		found[at] = strings.NewReplacer(n.Spec.PodCIDR, "CIDR", strings.ReplaceAll(n.Spec.PodCIDR, "/", "-"), "CIDR").Replace(found[at])
 	}
 	s.Run("kubectl", "delete", "service", "plain", "local")
 	s.Await("nothing is left of them", time.Minute, func() bool { return len(onSupervisor(s, "virtualmachineservices")) == 0 })
@@ -170,7 +179,6 @@ spec:
 func (f facts) node(n corev1.Node) {
 	at := "Node " + n.Name + " "
 	f[at+"providerID"] = n.Spec.ProviderID
-	f[at+"podCIDR"] = n.Spec.PodCIDR
 	for _, label := range []string{
 		corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable, corev1.LabelFailureDomainBetaZone,
 	} {
