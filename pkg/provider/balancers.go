@@ -72,14 +72,18 @@ func (s *secrets) account(ctx context.Context, ref config.SecretRef) (user, pass
 	return user, password, nil
 }
 
-// withBalancer adds the NSX Manager and its load balancers to a generation, if they are configured.
-func (p *Provider) withBalancer(g *generation, before *generation) error {
-	if g.cfg.LoadBalancer == nil || g.cfg.NSX == nil {
-		return nil
+// withManager adds the connection to the NSX Manager to a generation, if one is configured.
+func (p *Provider) withManager(g *generation, before *generation) (err error) {
+	if g.cfg.NSX != nil {
+		g.manager, err = p.manager(g.cfg.NSX, before)
 	}
-	var err error
-	if g.manager, err = p.manager(g.cfg.NSX, before); err != nil {
-		return err
+	return err
+}
+
+// withBalancer adds load balancers at the NSX Manager to a generation, if they are configured.
+func (p *Provider) withBalancer(g *generation) {
+	if g.cfg.LoadBalancer == nil || g.manager == nil {
+		return
 	}
 	g.balancer = loadbalancer.New(loadbalancer.Config{
 		Client: g.manager.Client, Settings: *g.cfg.LoadBalancer, Logger: p.log,
@@ -88,7 +92,6 @@ func (p *Provider) withBalancer(g *generation, before *generation) error {
 			p.events.do(func() { p.events.recorder.Event(s, kind, reason, nodeevent.Note(message)) })
 		},
 	})
-	return nil
 }
 
 // serveBalancer collects what deleted Services have left, as long as the generation is in force.

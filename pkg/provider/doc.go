@@ -15,9 +15,10 @@
 //
 //	err := provider.Run(ctx, []string{"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=…"})
 //
-// If the configuration names an NSX Manager, package loadbalancer makes load balancers there for Services.
+// If the configuration names an NSX Manager, package loadbalancer makes load balancers there for Services, and package route routes
+// to the pods of nodes.
 //
-// The package has no routes or clusters, and does not depend on the sandbox. It has been tested against
+// The package has no clusters, and does not depend on the sandbox. It has been tested against
 // simulated vCenters only; docs/provider.md lists where it differs from upstream's provider.
 //
 // Floor 1: of this module it imports only the packages below it.

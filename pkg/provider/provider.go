@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/route"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -236,9 +237,6 @@ func (p *Provider) Instances() (cloudprovider.Instances, bool) { return legacy{p
 // Zones implements [cloudprovider.Interface] for callers without InstancesV2 support.
 func (p *Provider) Zones() (cloudprovider.Zones, bool) { return legacy{p}, true }
 
-// Routes implements [cloudprovider.Interface]: the provider has no routes.
-func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
-
 // Clusters implements [cloudprovider.Interface]: the provider has no clusters.
 func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
@@ -254,6 +252,7 @@ type generation struct {
 
 	manager  *manager               // nil for none
 	balancer *loadbalancer.Balancer // nil for none
+	routes   *route.Routes          // nil for none
 
 	running context.Context    // set by run
 	stop    context.CancelFunc // set by run
@@ -297,9 +296,11 @@ func (p *Provider) generation(cfg *config.Config, before *generation) (*generati
 		g.clients[vc.Tenant] = c
 		ic.VCenters = append(ic.VCenters, inventory.VCenterConfig{Client: c.Client, Datacenters: vc.Datacenters})
 	}
-	if err := p.withBalancer(g, before); err != nil {
+	if err := p.withManager(g, before); err != nil {
 		return nil, err
 	}
+	p.withBalancer(g)
+	p.withRoutes(g)
 	var err error
 	g.inv, err = inventory.New(ic)
 	return g, err

@@ -141,7 +141,7 @@ func (a authorities) changedSince(cfg *config.Config) (changed []string) {
 // missing returns the datacenters of a tenant that do not exist: correcting their names removes none.
 func merged(inForce, wanted *config.Config, missing func(tenant string) []absent.Name) *config.Config {
 	m := *wanted
-	m.NSX, m.LoadBalancer = mergedNSX(inForce, wanted)
+	m.NSX, m.LoadBalancer, m.Route = mergedNSX(inForce, wanted)
 	m.VCenters = nil
 	next := successors(inForce, wanted, missing)
 	taken, claimed := map[string]bool{}, map[string]bool{} // tenants of the result; of wanted
@@ -166,13 +166,15 @@ func merged(inForce, wanted *config.Config, missing func(tenant string) []absent
 }
 
 // mergedNSX returns what of NSX may take effect while Services are watched. Whether there are load balancers decides at the start
-// whether there is a service controller. Another NSX Manager has none of the objects.
-func mergedNSX(inForce, wanted *config.Config) (*config.NSX, *config.LoadBalancer) {
+// whether there is a service controller, and routes whether there is a route controller. Another NSX Manager, or another gateway of
+// routes, has none of the objects.
+func mergedNSX(inForce, wanted *config.Config) (*config.NSX, *config.LoadBalancer, *config.Route) {
 	is, to := inForce.NSX, wanted.NSX
-	if (is == nil) != (to == nil) || is != nil && is.Host != to.Host || (inForce.LoadBalancer == nil) != (wanted.LoadBalancer == nil) {
-		return is, inForce.LoadBalancer
+	if (is == nil) != (to == nil) || is != nil && is.Host != to.Host || (inForce.LoadBalancer == nil) != (wanted.LoadBalancer == nil) ||
+		(inForce.Route == nil) != (wanted.Route == nil) {
+		return is, inForce.LoadBalancer, inForce.Route
 	}
-	return to, wanted.LoadBalancer
+	return to, wanted.LoadBalancer, inForce.Route
 }
 
 // successors returns the wanted configuration of each connection that is still wanted, by its name in force. A connection is
@@ -353,12 +355,12 @@ func (r *reloader) needsRestart(names []string) {
 func whyRestart(names []string) string {
 	ofNSX := func(name string) bool {
 		section, _, _ := strings.Cut(name, ".")
-		return slices.Contains([]string{"nsxt", "loadBalancer", "loadBalancerClass"}, section)
+		return slices.Contains([]string{"nsxt", "loadBalancer", "loadBalancerClass", "route"}, section)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return !ofNSX(name) }) {
 		return "nodes whose VMs are no longer watched would be reported gone"
 	}
-	return "load balancers in NSX would be left without an owner"
+	return "load balancers and routes in NSX would be left without an owner"
 }
 
 func (r *reloader) reject(err error) {

@@ -27,10 +27,10 @@ func (s *Sandbox) standsOn() api.Ground {
 func (s *Sandbox) faultGround() *fault.Ground {
 	targets := faults.Targets{
 		VCenters: func() vcenters.List { return vcentersOf(s) }, World: func() *world.World { return s.world }, Tags: s.tags,
-		Components: s.components.All, Volumes: s.storage.Rows, NodeName: s.nodes.Name,
+		Components: s.components.All, Volumes: s.storage.Rows, NodeName: s.nodes.Name, NSX: s.nsx.Manager,
 	}
 	g := &fault.Ground{
-		Items: targets.Items, Categories: s.desired.Topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
+		Items: targets.Items, NSX: s.nsx.Manager, Categories: s.desired.Topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range vcentersOf(s) {
 		endpoint := fault.Reach(vc.Client, vc.Simulator())

@@ -65,6 +65,9 @@ func check(r *strict.Reader, s *Scenario) {
 	}
 }
 
+// balancerNSX is the load balancer of the NSX Manager.
+const balancerNSX = "nsx"
+
 func checkComponents(r *strict.Reader, s *Scenario, node *yaml.Node) {
 	if s.Components.Speed != 0 {
 		if err := pace.Speed(s.Components.Speed).Validate(); err != nil {
@@ -86,6 +89,13 @@ func checkComponents(r *strict.Reader, s *Scenario, node *yaml.Node) {
 	if n := s.Components.CSIReplicas; n < 0 || n > 5 || n > 1 && s.Components.CSI != "builtin" {
 		_, at := strict.Find(node, "csiReplicas")
 		r.Errorf(at, "components.csiReplicas", "must be 1 to 5, beside csi: builtin, not %d", n)
+	}
+	if b := s.Components.LoadBalancer; !slices.Contains([]string{"", "none", "simple", balancerNSX}, b) {
+		_, at := strict.Find(node, "loadbalancer")
+		r.Errorf(at, "components.loadbalancer", "must be simple, nsx or none, not %q", b)
+	} else if t := s.Topology.Resolved; b == balancerNSX && t != nil && t.Spec.NSX == nil {
+		_, at := strict.Find(node, "loadbalancer")
+		r.Errorf(at, "components.loadbalancer", "nsx needs an NSX Manager: add nsx: {} to the spec of the topology")
 	}
 	if d := s.Components.CSI; d != "" && d != "builtin" && d != "off" {
 		_, at := strict.Find(node, "csi")

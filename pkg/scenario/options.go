@@ -160,6 +160,9 @@ func (r Requirements) Key() string {
 	if r.Components.CSI == "off" {
 		r.Components.CSI = "" // the default
 	}
+	if r.Components.LoadBalancer == "none" {
+		r.Components.LoadBalancer = "" // the default
+	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		return "" // plain data never fails
@@ -195,7 +198,7 @@ func GroupBy(list []*Scenario) []Group {
 
 func (g Group) weight() int {
 	c := g.Components.CCM
-	if g.Components.Speed == 0 && g.Components.CSI == "" && g.Components.Kubernetes == "" && c.Source == "" && c.Replicas <= 1 && len(c.Args) == 0 && len(c.Env) == 0 {
+	if g.Components.Speed == 0 && g.Components.CSI == "" && g.Components.LoadBalancer == "" && g.Components.Kubernetes == "" && c.Source == "" && c.Replicas <= 1 && len(c.Args) == 0 && len(c.Env) == 0 {
 		return 0
 	}
 	return 1

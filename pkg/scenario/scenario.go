@@ -92,6 +92,8 @@ type Components struct {
 	CSI string `json:"csi,omitempty"`
 	// CSIReplicas is the number of the driver's controllers; several elect leaders. Default: 1.
 	CSIReplicas int `json:"csiReplicas,omitempty"`
+	// LoadBalancer is what serves Services of type LoadBalancer: simple, nsx or none, as up --loadbalancer has it. Default: none.
+	LoadBalancer string `json:"loadbalancer,omitempty"`
 }
 
 // csi are the components of a CSI driver.

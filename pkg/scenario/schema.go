@@ -48,10 +48,11 @@ func Schema() []byte {
 				},
 			},
 			"components": closed("How the parts of the sandbox start.", object{
-				"speed":       described("The factor by which the cluster is faster than upstream's defaults.", scalar()),
-				"kubernetes":  described("The release of an embedded cluster: v1.36.", text()),
-				"csi":         described("The CSI driver: builtin or off.", text()),
-				"csiReplicas": described("The number of its controllers; several elect leaders.", scalar()),
+				"speed":        described("The factor by which the cluster is faster than upstream's defaults.", scalar()),
+				"kubernetes":   described("The release of an embedded cluster: v1.36.", text()),
+				"csi":          described("The CSI driver: builtin or off.", text()),
+				"csiReplicas":  described("The number of its controllers; several elect leaders.", scalar()),
+				"loadbalancer": described("What serves Services of type LoadBalancer: simple, nsx or none.", text()),
 				"ccm": closed("", object{
 					"source":   described("The origin of the program: builtin, module:v1.36.0.", text()),
 					"replicas": described("The number of instances; several elect a leader.", scalar()),

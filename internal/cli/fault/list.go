@@ -147,6 +147,9 @@ func completeTargets(d *command.Deps) complete.Func {
 			fault.VM: complete.VMs(d), fault.Node: complete.Nodes(d), fault.Host: complete.Hosts(d), fault.Zone: complete.Zones(d),
 			fault.Datacenter: complete.Datacenters(d), fault.VCenter: complete.VCenters(d), fault.Component: components(d),
 			fault.Volume: complete.Volumes(d), fault.Datastore: complete.Datastores(d),
+			fault.NSX: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return []string{api.NSXName}, cobra.ShellCompDirectiveNoFileComp
+			},
 		}[k.Object]
 		if names == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -181,6 +181,7 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	if want.CSI, err = s.o.csi.Judged(c.CSI, c.CSIReplicas).Resolve(ctx, s.o.Streams); err != nil {
 		return want, err
 	}
+	want.LoadBalancer = c.LoadBalancer
 	if c.CCM.Source != "" && s.o.ccm.Source == "" && s.o.ccm.Watch == "" {
 		flags := s.o.ccm
 		flags.Source = c.CCM.Source

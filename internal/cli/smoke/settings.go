@@ -267,7 +267,7 @@ func (b *bench) boot(ctx context.Context, c smoke.Program, need scenario.Require
 		return nil, err
 	}
 	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[ccm], Cluster: b.o.ground.Of(false)}
-	want.Audit = b.audit
+	want.Audit, want.LoadBalancer = b.audit, need.Components.LoadBalancer
 	var err error
 	on := b.on(c)
 	if want.Cluster.Kind != nil {

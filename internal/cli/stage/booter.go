@@ -43,6 +43,8 @@ type Spec struct {
 	CCM      sandbox.CCM
 	CSI      sandbox.CSI
 	Cluster  sandbox.Cluster
+	// LoadBalancer is one of the LoadBalancer values of package sandbox; "" for none.
+	LoadBalancer string
 	// Audit keeps the API server's audit log.
 	Audit bool
 }
@@ -76,6 +78,7 @@ func (m *Booter) Boot(ctx context.Context, want Spec) (*Running, error) {
 	}
 	opts := sandbox.Options{
 		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Audit: want.Audit, Place: place,
+		LoadBalancer: want.LoadBalancer,
 		Progress: func(p sandbox.Progress) {
 			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
 			if p.Detail != "" {

@@ -14,9 +14,10 @@ type Config struct {
 	// Labels name the tag categories of region and zone. Zones are known only when both are set.
 	Labels Labels
 	Nodes  Nodes
-	// LoadBalancer configures load balancers in NSX; both are nil for none.
+	// LoadBalancer configures load balancers in NSX, and Route routes to pods. Each is nil for none, and NSX for neither.
 	NSX          *NSX
 	LoadBalancer *LoadBalancer
+	Route        *Route
 
 	// SkipNodeDeletion reports that the environment has SKIP_NODE_DELETION: no node is ever reported gone.
 	SkipNodeDeletion bool

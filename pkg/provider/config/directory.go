@@ -123,6 +123,7 @@ type file struct {
 	nsxt      nsxt
 	balancers balancers
 	classes   map[string]*balancerClass
+	route     routes
 	// skipNodeDeletion and alphaDualStack come from the environment.
 	skipNodeDeletion, alphaDualStack bool
 	// incomplete reports that a section that may be a vCenter's could not be read.

@@ -19,7 +19,7 @@ func foreignYAML() []string { return []string{"tenantref", "secretref"} }
 // foreignSection returns why a section of an INI file has no effect, and whether it is known at all.
 func foreignSection(name string) (why string, ok bool) {
 	switch strings.ToLower(name) {
-	case "workspace", "disk", "network", "nsx-t", "route", "tags":
+	case "workspace", "disk", "network", "nsx-t", "tags":
 		return "has no effect", true
 	case "snapshot", "topologycategory", "netpermissions", "gc":
 		return "has no effect: it is a section of csi-vsphere.conf", true

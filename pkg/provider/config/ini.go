@@ -29,7 +29,7 @@ func iniSections() []string {
 func iniKeys() []string {
 	return slices.Concat(
 		names(globalFields(), iniName), names(labelFields(), iniName), names(nodeFields(), iniName),
-		names(nsxtFields(), iniName), names(balancerFields(), iniName),
+		names(nsxtFields(), iniName), names(balancerFields(), iniName), names(routeFields(), iniName),
 		workspaceKeys(), csiKeys(), []string{"scsicontrollertype", "public-network", "soap-roundtripper-count"},
 	)
 }
@@ -79,7 +79,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 		r.p.at(at, "", `a class's section has its name in quotes: [LoadBalancerClass "public"]`)
 	case fields == "loadbalancerclass":
 		setSection(r, s, at, f.classOf(s.sub, at), classFields())
-	case s.hasSub && (fields == "global" || fields == "labels" || fields == "nodes" || fields == "nsxt" || fields == "loadbalancer"):
+	case s.hasSub && (fields == "global" || fields == "labels" || fields == "nodes" || fields == "nsxt" || fields == "loadbalancer" || fields == "route"):
 		r.p.at(at, "", "this section has no second name")
 	case fields == "global":
 		f.global.at = at
@@ -94,6 +94,9 @@ func (r *iniReader) section(f *file, s iniSection) {
 	case fields == "loadbalancer":
 		f.balancers.at = at
 		setSection(r, s, at, &f.balancers, balancerFields())
+	case fields == "route":
+		f.route.at = at
+		setSection(r, s, at, &f.route, routeFields())
 	default:
 		hint := ""
 		if best := nearest.Of(s.name, iniSections()); best != "" {

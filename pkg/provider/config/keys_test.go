@@ -186,12 +186,11 @@ func TestKeysComplete(t *testing.T) {
 // A known key without effect is reported once, in any section.
 func TestUnused(t *testing.T) {
 	for _, tc := range []struct{ name, conf, want string }{
-		{"yaml", "global:\n  server: vc\n  user: u\n  password: p\n  apiDisable: true\n  apiBinding: x\n  serviceAccount: y\nnsxt: {host: nsx}\nroute: {routerPath: x}\n", `
+		{"yaml", "global:\n  server: vc\n  user: u\n  password: p\n  apiDisable: true\n  apiBinding: x\n  serviceAccount: y\nnsxt: {host: nsx}\n", `
 c:5: global.apiDisable: has no effect
 c:6: global.apiBinding: has no effect
 c:7: global.serviceAccount: has no effect
-c:8: nsxt: has no effect without loadBalancer
-c:9: route: has no effect`},
+c:8: nsxt: has no effect without loadBalancer or route`},
 		{"ini", "[Global]\nserver=vc\nuser=u\npassword=p\napi-disable\napi-binding=x\nservice-account=y\ndatastore=d\nworking-dir=w\nvm-uuid=1\nvm-name=2\nsecret-not-managed=true\n[Workspace]\nserver=vc\nanything=x\n[disk]\nscsicontrollertype=pvscsi\n[Network]\npublic-network=n\n[Route]\nrouter-path=y\n[NSX-T]\n", `
 c:5: [Global] api-disable: has no effect
 c:6: [Global] api-binding: has no effect
@@ -204,7 +203,7 @@ c:12: [Global] secret-not-managed: has no effect
 c:13: [Workspace]: has no effect
 c:16: [disk]: has no effect
 c:18: [Network]: has no effect
-c:20: [Route]: has no effect
+c:20: [Route]: has no effect without nsxt, which says where NSX is
 c:22: [NSX-T]: has no effect, did you mean [NSXT]?`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

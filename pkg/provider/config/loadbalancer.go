@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
-// NSX is the NSX Manager that has the load balancers, and how to log in there: with a client certificate, a token of VMware Cloud,
+// NSX is the NSX Manager that has the load balancers and routes, and how to log in there: with a client certificate, a token of VMware Cloud,
 // the account of a Secret (keys username and password), or User and Password, the first of these that is set.
 type NSX struct {
 	// Host is a host, host:port, or in VMware Cloud host/path.
@@ -145,9 +145,9 @@ func (f *file) resolveNSX(p *problems) *NSX {
 	if !n.said() {
 		return nil
 	}
-	if !f.balancers.said() && len(f.classes) == 0 {
+	if !f.balancers.said() && len(f.classes) == 0 && !f.route.routerPath.set {
 		if n.at.line > 0 {
-			p.warn(n.at, "has no effect without loadBalancer")
+			p.warn(n.at, "has no effect without loadBalancer or route")
 		}
 		return nil
 	}

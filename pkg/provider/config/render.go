@@ -37,6 +37,7 @@ type normal struct {
 	NSXT              *normalNSX             `yaml:"nsxt,omitempty"`
 	LoadBalancer      *normalBalancer        `yaml:"loadBalancer,omitempty"`
 	LoadBalancerClass map[string]normalClass `yaml:"loadBalancerClass,omitempty"`
+	Route             *Route                 `yaml:"route,omitempty"`
 }
 
 type normalGlobal struct {
@@ -92,6 +93,7 @@ func (c *Config) YAML() ([]byte, error) {
 		n.Nodes = &nodes
 	}
 	c.balancersTo(&n)
+	n.Route = c.Route
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -221,7 +223,7 @@ func splitList(text string) []string {
 
 // Key describes one key of vsphere.conf.
 type Key struct {
-	// Section is global, vcenter, labels, nodes, nsxt, loadBalancer or loadBalancerClass, as in YAML.
+	// Section is global, vcenter, labels, nodes, nsxt, loadBalancer, loadBalancerClass or route, as in YAML.
 	Section string
 	// YAML and INI are its names in the two formats; empty if a format does not have it.
 	YAML, INI string
@@ -235,7 +237,7 @@ type Key struct {
 func Reference() []Key {
 	return slices.Concat(
 		keysOf("global", globalFields()), keysOf("vcenter", vcenterFields()), keysOf("labels", labelFields()), keysOf("nodes", nodeFields()),
-		keysOf("nsxt", nsxtFields()), keysOf("loadBalancer", balancerFields()), keysOf("loadBalancerClass", classFields()),
+		keysOf("nsxt", nsxtFields()), keysOf("loadBalancer", balancerFields()), keysOf("loadBalancerClass", classFields()), keysOf("route", routeFields()),
 	)
 }
 

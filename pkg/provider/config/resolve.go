@@ -23,6 +23,7 @@ func (f *file) resolve(o options, p *problems) *Config {
 		AlphaDualStack:   f.alphaDualStack,
 	}
 	cfg.LoadBalancer = f.resolveLoadBalancer(p)
+	cfg.Route = f.resolveRoute(p)
 	cfg.NSX = f.resolveNSX(p)
 	f.global.check(p)
 	f.addGlobalServer()

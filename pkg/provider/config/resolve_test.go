@@ -115,7 +115,7 @@ func TestYAML(t *testing.T) {
 		{"not UTF-8", "global: \xff", "c: file is not UTF-8 text"},
 		{"tenant without a name", "global: {user: u, password: p}\nvcenter: {'': {server: vc}}", "c:2: vcenter.\"\": the vCenter's name is empty"},
 		{"not vCenters", "global: {user: u, password: p}\nvcenter: [{server: vc}]", "c:2: vcenter: must be a mapping, not a list"},
-		{"deep below what has no effect", "global: {server: vc, user: u, password: p}\nroute: {a: 1, a: 2}", "c:2: mapping key \"a\" already defined at line 2"},
+		{"a key twice", "global: {server: vc, user: u, password: p}\nlabels: {region: 1, region: 2}", "c:2: mapping key \"region\" already defined at line 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := Load("c", []byte(tc.text))

@@ -91,10 +91,9 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 			for _, c := range r.entries(e.value, e.at.path) {
 				readSection(r, c, f.classOf(c.key, c.at), classFields())
 			}
-		case "route": // upstream's for NSX-T
-			if !nothingSaid(e.value) {
-				r.p.warn(e.at, "has no effect")
-			}
+		case "route":
+			f.route.at = e.at
+			readSection(r, e, &f.route, routeFields())
 		default:
 			f.incomplete = true
 			r.p.unknown(e.at, func() string { return sectionHint(e.key) })

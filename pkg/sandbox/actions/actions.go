@@ -176,18 +176,15 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
 }
 
-// NSX and Supervisor are the names of the NSX Manager and the Supervisor in [api.GateRequest], unless a vCenter has them.
-const (
-	NSX        = "nsx"
-	Supervisor = "supervisor"
-)
+// Supervisor is the name of the Supervisor in [api.GateRequest], unless a vCenter has it.
+const Supervisor = "supervisor"
 
 // gate returns the gate of a vCenter, of the NSX Manager or of the Supervisor, or nil.
 func (a *Actions) gate(name string) *gate.Gate {
 	if vc := a.VCenters().Find(name); vc != nil {
 		return vc.Gate()
 	}
-	if name == NSX && a.NSX != nil {
+	if name == api.NSXName && a.NSX != nil { // unless a vCenter has the name
 		return a.NSX()
 	}
 	if name == Supervisor && a.Supervisor != nil {

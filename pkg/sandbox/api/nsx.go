@@ -2,6 +2,9 @@ package api
 
 import "context"
 
+// NSXName is the name of the NSX Manager, as a target of faults and in [GateRequest].
+const NSXName = "nsx"
+
 // NSXObject is a policy object of the NSX Manager that is not part of NSX itself.
 type NSXObject struct {
 	// Type is the resource type: LBVirtualServer.

@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
 )
 
 // Targets lists what faults can be injected into. All fields are mandatory.
@@ -21,6 +22,8 @@ type Targets struct {
 	Volumes    func() []api.Volume
 	// NodeName returns the name of a VM's Node.
 	NodeName func(world.VM) string
+	// NSX returns the NSX Manager, or nil.
+	NSX func() *nsx.Manager
 }
 
 // objectTypes are the vSphere types of objects in one vCenter.
@@ -42,6 +45,11 @@ func (t *Targets) Items(ctx context.Context, kind fault.Object) ([]fault.Item, e
 		return t.components(), nil
 	case fault.Volume:
 		return t.volumes(), nil
+	case fault.NSX:
+		if t.NSX() == nil {
+			return nil, nil
+		}
+		return []fault.Item{{Kind: kind, Name: api.NSXName}}, nil
 	}
 	var items []fault.Item
 	for _, vc := range t.VCenters() {

@@ -6,7 +6,7 @@
 // automatically after their duration, and all of them end with the engine.
 //
 // The kinds are in the packages below, one small file each: vm, guest, identity, host, storage, tag, api (the vCenters' API,
-// through their gates) and kube (the cluster's side); package catalogue lists them all. A kind plans, applies and reverts one
+// through their gates, and that of the NSX Manager) and kube (the cluster's side); package catalogue lists them all. A kind plans, applies and reverts one
 // target. It gets a [Ground], uses the vSphere and Kubernetes APIs where they suffice, and declares what else it needs ([Need]),
 // so that a ground that lacks it refuses the kind.
 //

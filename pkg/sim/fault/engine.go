@@ -408,6 +408,8 @@ func (o Object) noun() string {
 		return "vCenter"
 	case Cluster:
 		return "compute cluster"
+	case NSX:
+		return "NSX Manager"
 	}
 	return strings.ToLower(string(o))
 }
@@ -427,6 +429,8 @@ func (o Object) lister() string {
 		return "vsphere-sandbox get " + strings.ToLower(string(o)) + "s"
 	case Component:
 		return "vsphere-sandbox status"
+	case NSX:
+		return "vsphere-sandbox get nsx"
 	}
 	return ""
 }

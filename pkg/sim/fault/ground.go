@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -32,6 +33,7 @@ const (
 	Clustered Need = "cluster"   // Ground.Cluster: a Kubernetes cluster exists
 	// Supervised: Ground.Supervisor: the cluster is a guest cluster of a Supervisor.
 	Supervised Need = "supervisor"
+	Network    Need = "nsx" // Ground.NSX: an NSX Manager is simulated
 )
 
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
@@ -39,7 +41,9 @@ type Ground struct {
 	// Items lists the objects of a kind that exist now, in a stable order.
 	Items    func(ctx context.Context, kind Object) ([]Item, error)
 	VCenters []Endpoint
-	Cluster  Kubernetes
+	// NSX returns the NSX Manager, or nil.
+	NSX     func() *nsx.Manager
+	Cluster Kubernetes
 	// Host returns the host or address at which the clients configured in the cluster reach a vCenter, by its name; the keys of
 	// the credentials Secret begin with it. Nil: the address on which the vCenter listens.
 	Host func(vcenter string) string
@@ -165,6 +169,8 @@ func (g *Ground) Has(n Need) bool {
 		return g.Cluster != nil
 	case Supervised:
 		return g.Supervisor != nil
+	case Network:
+		return g.NSX != nil && g.NSX() != nil
 	}
 	return false
 }
@@ -184,6 +190,8 @@ func (n Need) String() string {
 		return "a Kubernetes cluster"
 	case Supervised:
 		return "a Supervisor"
+	case Network:
+		return "an NSX Manager (spec.nsx of the topology)"
 	}
 	return string(n)
 }

@@ -187,6 +187,7 @@ const (
 	Volume     Object = "Volume" // one that CNS knows
 	Zone       Object = "Zone"
 	VCenter    Object = "VCenter"
+	NSX        Object = "NSXManager"
 	Node       Object = "Node"
 	Component  Object = "Component"
 	Sandbox    Object = "Sandbox"

@@ -3,6 +3,7 @@ package nsx
 import (
 	"crypto/subtle"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,12 +47,13 @@ func (a Account) may(path string) bool {
 
 // accounts are the users of a manager.
 type accounts struct {
-	mu    sync.Mutex
-	known map[string]Account
+	mu       sync.Mutex
+	known    map[string]Account
+	rejected map[string]bool // by user
 }
 
 func newAccounts(all []Account) (*accounts, error) {
-	a := &accounts{known: map[string]Account{}}
+	a := &accounts{known: map[string]Account{}, rejected: map[string]bool{}}
 	for _, one := range all {
 		if one.User == "" || strings.Contains(one.User, ":") {
 			return nil, fmt.Errorf("the name %q is none of a user", one.User)
@@ -77,7 +79,7 @@ func (a *accounts) get(user string) (Account, bool) {
 // check returns the account with a password.
 func (a *accounts) check(user, password string, remote bool) (Account, bool) {
 	one, ok := a.get(user)
-	ok = ok && one.Password != "" && one.Remote == remote && subtle.ConstantTimeCompare([]byte(one.Password), []byte(password)) == 1
+	ok = ok && !a.rejects(user) && one.Password != "" && one.Remote == remote && subtle.ConstantTimeCompare([]byte(one.Password), []byte(password)) == 1
 	return one, ok
 }
 
@@ -94,6 +96,29 @@ func (a *accounts) setPassword(user, password string) error {
 	one.Password = password
 	a.known[user] = one
 	return nil
+}
+
+// reject makes the credentials of a user invalid, or valid again.
+func (a *accounts) reject(user string, rejected bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.known[user]; !ok {
+		return fmt.Errorf("NSX Manager: no user is named %q", user)
+	}
+	a.rejected[user] = rejected
+	return nil
+}
+
+func (a *accounts) rejects(user string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rejected[user]
+}
+
+func (a *accounts) names() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.known))
 }
 
 // certified returns the account of a client's certificate, which the handshake has verified.

@@ -93,6 +93,9 @@ func (m *Manager) authenticate(r *http.Request) (Account, error) {
 		}
 	}
 	if a, ok := m.accounts.certified(r); ok {
+		if m.accounts.rejects(a.User) {
+			return Account{}, badCredentials()
+		}
 		return a, nil
 	}
 	return Account{}, noSession()

@@ -91,8 +91,26 @@ func (m *Manager) SetPassword(user, password string) error {
 	return nil
 }
 
+// Reject makes the credentials of a user invalid, as when they were replaced: the password or the certificate. It ends the user's
+// sessions. With false they are valid again.
+func (m *Manager) Reject(user string, rejected bool) error {
+	if err := m.accounts.reject(user, rejected); err != nil {
+		return err
+	}
+	if rejected {
+		m.sessions.endOf(user)
+	}
+	return nil
+}
+
+// Users returns the names of the users, sorted.
+func (m *Manager) Users() []string { return m.accounts.names() }
+
 // EndSessions ends all sessions and returns their number.
 func (m *Manager) EndSessions() int { return m.sessions.endOf("") }
+
+// Sessions returns the number of open sessions.
+func (m *Manager) Sessions() int { return m.sessions.count() }
 
 // Close cuts the API and waits for calls in progress.
 func (m *Manager) Close(ctx context.Context) error { return m.gate.Close(ctx) }

@@ -77,6 +77,12 @@ func (s *sessions) of(r *http.Request) (id, user string, valid, token bool) {
 	return cookie.Value, one.user, true, subtle.ConstantTimeCompare([]byte(given), []byte(one.token)) == 1
 }
 
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
 func (s *sessions) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

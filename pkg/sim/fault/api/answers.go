@@ -64,9 +64,14 @@ func ruled(k fault.Kind, act func(fault.Values) (gate.Action, string)) *fault.Ki
 // rulesFor returns a kind that is several rules.
 func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *fault.Kind {
 	k.Object, k.Needs = fault.VCenter, []fault.Need{fault.Gated}
+	return gated(k, rules)
+}
+
+// gated returns a kind that is several rules of the gate of its target.
+func gated(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *fault.Kind {
 	return fault.New(k, fault.Steps[kept]{
 		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
-			v, err := front(c)
+			v, err := target(c)
 			if err != nil {
 				return kept{}, "", err
 			}
@@ -74,7 +79,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 			return kept{}, does, planned(v, list)
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *kept) error {
-			v, err := front(c)
+			v, err := target(c)
 			if err != nil {
 				return err
 			}
@@ -82,7 +87,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 			return add(v.Gate(), list)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *kept) error {
-			v, err := front(c)
+			v, err := target(c)
 			if err != nil {
 				return err
 			}
@@ -98,6 +103,20 @@ func rule(c *fault.Call, m gate.Match, a gate.Action) gate.Rule {
 		r.Probability = c.Params.Fraction("share")
 	}
 	return r
+}
+
+// endpoint is a target with a gate.
+type endpoint interface {
+	Name() string
+	Gate() *gate.Gate
+}
+
+// target returns the target of a kind that is rules of a gate.
+func target(c *fault.Call) (endpoint, error) {
+	if c.Target.Kind == fault.NSX {
+		return manager(c)
+	}
+	return front(c)
 }
 
 // front returns the front of the target.
@@ -119,10 +138,10 @@ func vcenter(c *fault.Call) (*sim.VCenter, error) {
 }
 
 // planned refuses invalid rules, and rules that are in force already, since a second copy would have no effect.
-func planned(v fault.Front, list []gate.Rule) error {
+func planned(v endpoint, list []gate.Rule) error {
 	if v.Gate().Mode().State == gate.Down {
 		return &fault.Refusal{
-			Code: "conflict", Message: "vCenter " + v.Name() + " is down: no client would notice the fault", Try: "vsphere-sandbox vcenter up " + v.Name(),
+			Code: "conflict", Message: noun(v) + " is down: no client would notice the fault", Try: "vsphere-sandbox vcenter up " + v.Name(),
 		}
 	}
 	there := v.Gate().Rules()
@@ -132,11 +151,19 @@ func planned(v fault.Front, list []gate.Rule) error {
 		}
 		for _, other := range there {
 			if other.State == gate.Active && reflect.DeepEqual(other.Rule.Match, r.Match) && reflect.DeepEqual(other.Rule.Action, r.Action) {
-				return fault.Refuse("the same is done to vCenter %s already, by %s", v.Name(), other.Rule.Name)
+				return fault.Refuse("the same is done to %s already, by %s", noun(v), other.Rule.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// noun names a target in messages.
+func noun(v endpoint) string {
+	if _, ok := v.(nsxManager); ok {
+		return "the NSX Manager"
+	}
+	return "vCenter " + v.Name()
 }
 
 // words describes an invalid rule in one line, with the names of the kind's parameters.

@@ -21,7 +21,7 @@ import (
 
 // Theme is a group of kinds that concern the same area.
 type Theme struct {
-	// Name is the name of the package, Title a heading.
+	// Name selects the theme, Title is a heading.
 	Name  string
 	Title string
 	// Kinds are sorted by name.
@@ -87,6 +87,7 @@ func themes() []Theme {
 		{Name: "tag", Title: "Tags", Kinds: tag.Kinds()},
 		{Name: "api", Title: "vCenter API", Kinds: api.Kinds()},
 		{Name: "supervisor", Title: "Supervisor", Kinds: supervisor.Kinds()},
+		{Name: "nsx", Title: "NSX Manager", Kinds: api.NSXKinds()},
 		{Name: "kube", Title: "Kubernetes", Kinds: kube.Kinds()},
 	}
 }

@@ -39,10 +39,10 @@ func TestKinds(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*\.[a-z0-9]+(-[a-z0-9]+)*$`)
 	param := regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*$`)
 	objects := []fault.Object{
-		fault.VM, fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore, fault.Volume, fault.Zone, fault.VCenter, fault.Node, fault.Component, fault.Sandbox,
+		fault.VM, fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore, fault.Volume, fault.Zone, fault.VCenter, fault.NSX, fault.Node, fault.Component, fault.Sandbox,
 	}
 	types := []fault.Type{fault.Text, fault.Duration, fault.Number, fault.Fraction, fault.Bool}
-	needs := []fault.Need{fault.Simulator, fault.Gated, fault.Kubelets, fault.Children, fault.Clustered, fault.Supervised}
+	needs := []fault.Need{fault.Simulator, fault.Gated, fault.Kubelets, fault.Children, fault.Clustered, fault.Supervised, fault.Network}
 	seen := map[string]bool{}
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {

@@ -38,6 +38,9 @@ func (t *Tree) settle(now time.Time) {
 // allocate returns the address of an allocation that has none yet, or why it gets none.
 func (t *Tree) allocate(n *node) (netip.Addr, error) {
 	pool, _ := split(n.path)
+	if t.exhausted(pool) {
+		return netip.Addr{}, fmt.Errorf("the IP pool %s has no free address", pool)
+	}
 	taken := t.taken(pool)
 	ranges := t.ranges(pool)
 	if requested := n.object.text(fieldRequested); requested != "" {
@@ -157,6 +160,9 @@ func (t *Tree) usage(pool *node) Object {
 		total += r.size()
 	}
 	taken := int64(len(t.taken(pool.path)))
+	if t.exhausted(pool.path) {
+		taken = total
+	}
 	return Object{
 		"total_ips": total, "allocated_ip_allocations": taken, "available_ips": max(0, total-taken),
 		"requested_ip_allocations": int64(len(t.below(pool.path, allocations))),

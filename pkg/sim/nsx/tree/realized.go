@@ -48,6 +48,9 @@ func (t *Tree) Realize(path string) (Object, error) {
 
 // obstacle returns why NSX cannot realize an object, or nil.
 func (t *Tree) obstacle(n *node) error {
+	if err := t.obstructed(n); err != nil {
+		return err
+	}
 	switch n.pattern {
 	case allocations:
 		if !n.address.IsValid() {

@@ -31,6 +31,8 @@ type Tree struct {
 	nodes   map[string]*node // by path
 	waiting []*node          // allocations without an address, in the order of creation
 	freed   []freed          // addresses that may not be allocated yet
+
+	obstructions map[string]Obstruction // by id
 }
 
 // node is an object in the tree.
@@ -39,7 +41,8 @@ type node struct {
 	pattern string
 	object  Object
 	system  bool
-	number  int64     // grows with each creation
+	number  int64 // grows with each creation
+	changed time.Time
 	due     time.Time // when it is realized
 	gone    bool      // deleted, and not purged before due
 	address netip.Addr
@@ -217,7 +220,7 @@ func (t *Tree) write(path string, in Object, user string, old *node) (*node, err
 		revision, _ := old.object[fieldRevision].(int64)
 		o[fieldRevision] = revision + 1
 	}
-	n.object, n.due = o, now.Add(t.opts.Delay)
+	n.object, n.changed, n.due = o, now, now.Add(t.delay())
 	t.nodes[path] = n
 	if old == nil && n.pattern == allocations {
 		t.waiting = append(t.waiting, n)
@@ -309,7 +312,7 @@ func (t *Tree) delete(path string, force bool) error {
 		return inUse(path, by)
 	}
 	now := time.Now()
-	n.gone, n.due = true, now.Add(t.opts.Delay)
+	n.gone, n.due = true, now.Add(t.delay())
 	n.object["marked_for_delete"] = true
 	if n.pattern == allocations {
 		t.free(n, now)
