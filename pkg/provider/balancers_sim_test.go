@@ -170,7 +170,7 @@ func TestBalancerReload(t *testing.T) {
 		t.Errorf("%d sessions after the change, want the one of before", n)
 	}
 	w.edit(nil)
-	w.expectEvent(ReasonConfigNeedsRestart, "loadBalancer.size", "load balancers in NSX would be left without an owner")
+	w.expectEvent(ReasonConfigNeedsRestart, "loadBalancer.size", "in NSX would be left without an owner")
 	if _, err := w.balance("still", ""); err != nil {
 		t.Errorf("after the sections were removed: %v", err)
 	}

@@ -111,8 +111,8 @@ func (e *ensuring) run(ctx context.Context) (string, error) {
 	if err := e.deleteAll(ctx, unwanted); err != nil {
 		return "", err
 	}
-	if new := slices.DeleteFunc(made, func(path string) bool { return path == "" }); len(new) > 0 {
-		e.check(e.service, balancer, new)
+	if fresh := slices.DeleteFunc(made, func(path string) bool { return path == "" }); len(fresh) > 0 {
+		e.check(e.service, balancer, fresh)
 	}
 	return address, nil
 }
