@@ -153,8 +153,13 @@ mutants: build ## break the provider on purpose, one thing at a time: each time 
 conformance: build ## Kubernetes' own conformance tests, those that need no container (CONFORMANCEARGS="--suite quick"); the first time builds them: minutes
 	$(BIN) conformance --suite conformance $(CONFORMANCEARGS)
 
-parity: build ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour
-	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(PARITYARGS)
+parity: ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour; MODE=nsx or MODE=paravirtual: one part, minutes
+ifeq ($(MODE),nsx)
+	$(GO) -C test/nsx test -count=1 -v -run 'TestParity|TestFigures' -figures .
+else
+	@$(MAKE) --no-print-directory build
+	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(if $(filter paravirtual,$(MODE)),-run TestParavirtual) $(PARITYARGS)
+endif
 
 image: ## build the container images into dist/image, without Docker; prints their digests
 	@$(GO) -C hack/image run . -root $(CURDIR) -version $(VERSION) -revision '$(COMMIT)' $(IMAGEARGS)

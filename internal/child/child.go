@@ -187,7 +187,7 @@ type Spec struct {
 	// Once disables restarts.
 	Once bool
 
-	// Mounts gives every process that is started a mount namespace of its own, in which it may mount. Linux only. A user needs the
+	// Mounts gives every process that is started its own mount namespace, in which it may mount. Linux only. A user needs the
 	// right to make user namespaces.
 	Mounts bool
 }

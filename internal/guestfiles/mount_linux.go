@@ -14,7 +14,7 @@ import (
 // etc is the directory that is replaced.
 const etc = "/etc"
 
-// Mount replaces /etc for this process and those that it starts. It must have a mount namespace of its own.
+// Mount replaces /etc for this process and those that it starts. It must have its own mount namespace.
 func (f Files) Mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)

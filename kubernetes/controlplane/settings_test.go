@@ -43,6 +43,14 @@ func TestSettingsAreFlags(t *testing.T) {
 			func() (settings, error) { return apiServerSettings(config(1), "https://127.0.0.1:1") },
 			apioptions.NewServerRunOptions().Flags(),
 		},
+		"supervisor": {
+			func() (settings, error) {
+				c := config(1)
+				c.Supervisor = &contract.SupervisorAPI{PKI: "/supervisor", Host: "127.0.0.1", Port: 6444}
+				return supervisorSettings(c, "https://127.0.0.1:1"), nil
+			},
+			apioptions.NewServerRunOptions().Flags(),
+		},
 		"kube-controller-manager": {func() (settings, error) { return controllerManagerSettings(config(10)) }, controllerManagerFlags(t)},
 		"kube-scheduler":          {func() (settings, error) { return schedulerSettings(config(10)) }, *schedulerapp.NewOptions().Flags},
 	} {

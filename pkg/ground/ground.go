@@ -83,8 +83,8 @@ type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
 	// NSX is the NSX Manager, on grounds whose cloud controller manager is a process of this machine.
 	NSX Step
-	// Supervisor is that of a guest cluster, on the ground whose control plane serves its API.
-	Supervisor Step
+	// Supervisor begins that of a guest cluster, on the ground whose control plane serves its API. Guest waits for it.
+	Supervisor, Guest Step
 	// LoadBalancer serves Services of type LoadBalancer, on grounds whose cluster was made for the sandbox.
 	LoadBalancer Step
 	// Initialized waits for Nodes, Healthy for the cloud controller manager, Volumes until Nodes take volumes.

@@ -16,6 +16,9 @@ import (
 // step is one line of the boot.
 type step = ground.Step
 
+// supervisorStep is the name of the step that begins the Supervisor.
+const supervisorStep = "Supervisor"
+
 // steps lists the boot steps: those of every sandbox, then those of the ground.
 func (s *Sandbox) steps() []step {
 	all := []step{
@@ -44,7 +47,8 @@ func (s *Sandbox) steps() []step {
 		stock.NSX = step{Name: "NSX Manager", Start: s.nsx.Start, Stop: s.nsx.Stop}
 	}
 	if hasSupervisor(s) {
-		stock.Supervisor = step{Name: "Supervisor", Start: s.supervisor.Start, Stop: s.supervisor.Stop}
+		stock.Supervisor = step{Name: supervisorStep, Start: s.supervisor.Begin, Stop: s.supervisor.Stop}
+		stock.Guest = step{Name: "guest cluster", Start: s.supervisor.Start}
 	}
 	if s.opts.LoadBalancer == LoadBalancerSimple || s.opts.LoadBalancer == LoadBalancerNSX {
 		stock.LoadBalancer = step{Name: "load balancer", Start: s.loadBalancer.Start, Stop: s.loadBalancer.Stop}

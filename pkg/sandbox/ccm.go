@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
@@ -70,7 +71,7 @@ func assembleCCM(s *Sandbox) {
 	}
 	if hasSupervisor(s) {
 		p.Guest = s.supervisor.Environment
-		p.Place.LoadBalancers = true
+		p.Place.LoadBalancers = rbac.OfSupervisor
 	}
 	replicas(&p.Replicas)
 	c.Changed, s.ccm = p.ConfigChanged, p
@@ -89,7 +90,11 @@ func changeable(s *Sandbox) error {
 
 // ccmPlace is where the objects of the cloud controller manager are in the cluster.
 func (s *Sandbox) ccmPlace() ccm.Place {
-	return ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels, NSX: s.opts.LoadBalancer == LoadBalancerNSX}
+	place := ccm.Place{Namespace: cmp.Or(s.facts.Namespace, cloudconfig.Namespace), Roles: s.facts.Namespace, Labels: s.facts.Labels}
+	if s.opts.LoadBalancer == LoadBalancerNSX {
+		place.LoadBalancers = rbac.OfNSX
+	}
+	return place
 }
 
 // registerPrograms adds the handlers of the cloud controller manager and the CSI driver, and those of the metrics of all components.

@@ -438,6 +438,9 @@ func (t *snapshots) steps() []step {
 	for i := range steps {
 		if steps[i].Name == "API server" {
 			steps[i] = step{Name: "objects", Start: t.restoreObjects}
+			if steps[i-1].Name == supervisorStep { // its controllers act on what is restored
+				steps[i-1], steps[i] = steps[i], steps[i-1]
+			}
 		}
 	}
 	return steps

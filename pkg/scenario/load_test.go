@@ -76,8 +76,8 @@ func TestRefusedHeader(t *testing.T) {
 		{"two documents", "a: 1\n---\nb: 2", "s.yaml:1:1: apiVersion: is missing: apiVersion: sandbox.vsphere/v1alpha1\ns.yaml:1:1: kind: is missing: kind: Scenario\ns.yaml:2:1: a second document begins here: a scenario file holds one"},
 		{"no kind", "apiVersion: sandbox.vsphere/v1alpha1\nmetadata: {name: x}\ntopology: single" + steps, "s.yaml:1:1: kind: is missing: kind: Scenario"},
 		{"topology", "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology", "s.yaml:1:1: is a topology, not a scenario"},
-		{"no topology", top + "metadata: {name: x}" + steps, "s.yaml:1:1: topology: is missing: the name of a topology (single, zones-per-cluster, zones-stretched, zones-us-eu), a file, or one written out below it"},
-		{"unknown topology", top + "metadata: {name: x}\ntopology: singel" + steps, `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-stretched, zones-us-eu (did you mean "single"?)`},
+		{"no topology", top + "metadata: {name: x}" + steps, "s.yaml:1:1: topology: is missing: the name of a topology (single, supervisor, zones-per-cluster, zones-stretched, zones-us-eu), a file, or one written out below it"},
+		{"unknown topology", top + "metadata: {name: x}\ntopology: singel" + steps, `s.yaml:4:11: topology: there is no topology "singel": there are single, supervisor, zones-per-cluster, zones-stretched, zones-us-eu (did you mean "single"?)`},
 		{"topology in no folder", top + "metadata: {name: x}\ntopology: ./x.yaml" + steps, `s.yaml:4:11: topology: cannot be a file: this scenario was not read from a file`},
 		{"inline topology", top + "metadata: {name: x}\ntopology:\n  spec:\n    vcenters:\n      - nmae: vc" + steps, "s.yaml:7:9: topology.spec.vcenters[0].datacenters: needs at least one datacenter\n" + `s.yaml:7:15: topology.spec.vcenters[0].nmae: unknown key (did you mean "name"?)`},
 		{"name", top + "metadata: {name: Not a name}\ntopology: single" + steps, `s.yaml:3:18: metadata.name: must be a DNS label: at most 63 lower-case letters, digits and hyphens, not "Not a name"`},
@@ -173,7 +173,7 @@ steps:
   - bogus: 1
 `
 	_, err := scenario.Load("s.yaml", []byte(text))
-	want := `s.yaml:4:11: topology: there is no topology "singel": there are single, zones-per-cluster, zones-stretched, zones-us-eu (did you mean "single"?)
+	want := `s.yaml:4:11: topology: there is no topology "singel": there are single, supervisor, zones-per-cluster, zones-stretched, zones-us-eu (did you mean "single"?)
 s.yaml:7:5: parameters[1]: time must be a whole number, not "soon"
 s.yaml:9:13: steps[0].inject: unknown fault "vm.power-of" (did you mean "vm.power-off"?)
 s.yaml:10:14: steps[0].on.vm: there is no parameter "nod" ($${ stands for ${) (did you mean "node"?)

@@ -19,7 +19,7 @@ import (
 // get returns a copy of an object; nil if it does not exist.
 func (s *Supervisor) get(gvr schema.GroupVersionResource, key string) (*unstructured.Unstructured, error) {
 	namespace, name := split(key)
-	o, err := s.listers[gvr].ByNamespace(namespace).Get(name)
+	o, err := s.lister(gvr).ByNamespace(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
@@ -32,7 +32,7 @@ func asObject(o runtime.Object) *unstructured.Unstructured { return o.(*unstruct
 
 // list returns the objects of a namespace, which the caller must not change.
 func (s *Supervisor) list(gvr schema.GroupVersionResource, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
-	list, err := s.listers[gvr].ByNamespace(namespace).List(selector)
+	list, err := s.lister(gvr).ByNamespace(namespace).List(selector)
 	all := make([]*unstructured.Unstructured, len(list))
 	for i, o := range list {
 		all[i] = asObject(o)
@@ -55,7 +55,7 @@ func (s *Supervisor) reconcileMachine(ctx context.Context, key string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return s.deleteMachine(ctx, o)
 	}
-	if changed := s.complete(o); changed {
+	if changed := s.fillIn(o); changed {
 		_, err := s.dynamic.Resource(machines()).Namespace(o.GetNamespace()).Update(ctx, o, metav1.UpdateOptions{})
 		return err // the change leads here again
 	}
@@ -69,8 +69,8 @@ func (s *Supervisor) reconcileMachine(ctx context.Context, key string) error {
 	return s.writeStatus(ctx, o, func(status map[string]any) { fillStatus(o, status, vm) })
 }
 
-// complete adds what VM Operator's webhook and its first pass add to a VirtualMachine.
-func (s *Supervisor) complete(o *unstructured.Unstructured) (changed bool) {
+// fillIn adds what VM Operator's webhook and its first pass add to a VirtualMachine.
+func (s *Supervisor) fillIn(o *unstructured.Unstructured) (changed bool) {
 	if !slices.Contains(o.GetFinalizers(), machineFinalizer) {
 		o.SetFinalizers(append(o.GetFinalizers(), machineFinalizer))
 		changed = true

@@ -20,7 +20,7 @@ func newPool(all []netip.Addr) pool { return pool{all: all, owner: map[netip.Add
 
 var errPoolEmpty = errors.New("the load balancer has no free address")
 
-// take returns the address of an owner, or a free one: that which it wants, if it names one.
+// take returns the address of an owner, or a free one: the one that it wants, if it names one.
 func (p *pool) take(owner, want string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

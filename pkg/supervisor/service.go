@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -45,7 +44,7 @@ func (s *Supervisor) servicesOf(o any) {
 		return
 	}
 	for _, service := range all {
-		s.loops[machineServices()].addObject(service)
+		s.loop(machineServices()).addObject(service)
 	}
 }
 
@@ -171,7 +170,7 @@ func (s *Supervisor) giveAddress(ctx context.Context, o *unstructured.Unstructur
 	address, err := s.pool.take(key, service.Spec.LoadBalancerIP)
 	if err != nil {
 		s.note(ctx, o, "LoadBalancerFailed", err.Error())
-		s.loops[machineServices()].queue.AddAfter(key, time.Second)
+		s.loop(machineServices()).queue.AddAfter(key, time.Second)
 		return service, nil
 	}
 	status := corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: address.String()}}}
@@ -242,23 +241,18 @@ func (s *Supervisor) ensureEndpoints(ctx context.Context, o *unstructured.Unstru
 	return err
 }
 
-// remember takes what objects of an earlier start have from the pools.
-func (s *Supervisor) remember() error {
-	var errs []error
-	for _, n := range s.opts.Setup.Namespaces {
-		services, err := s.list(machineServices(), n.Name, labels.Everything())
-		errs = append(errs, err)
-		for _, o := range services {
-			ingress, _, _ := unstructured.NestedSlice(o.Object, "status", "loadBalancer", "ingress")
-			for _, i := range ingress {
-				m, _ := i.(map[string]any)
-				ip, _ := m["ip"].(string)
-				if address, err := netip.ParseAddr(ip); err == nil {
-					s.pool.use(n.Name+"/"+o.GetName(), address)
-				}
+// rememberServices takes the addresses that VirtualMachineServices of an earlier start have from the pool.
+func (s *Supervisor) rememberServices(namespace string) error {
+	services, err := s.list(machineServices(), namespace, labels.Everything())
+	for _, o := range services {
+		ingress, _, _ := unstructured.NestedSlice(o.Object, "status", "loadBalancer", "ingress")
+		for _, i := range ingress {
+			m, _ := i.(map[string]any)
+			ip, _ := m["ip"].(string)
+			if address, err := netip.ParseAddr(ip); err == nil {
+				s.pool.use(namespace+"/"+o.GetName(), address)
 			}
 		}
-		errs = append(errs, s.rememberBlocks(n.Name))
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -14,56 +14,64 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// setUp creates the objects of the setup. Those of an earlier start stay.
-func (s *Supervisor) setUp(ctx context.Context) error {
+// setUp creates objects for each namespace. Those of an earlier start stay.
+func (s *Supervisor) setUp(ctx context.Context, create func(context.Context, Namespace) error) error {
 	all, ctx := errgroup.WithContext(ctx)
-	for _, zone := range s.opts.Setup.Zones {
-		all.Go(func() error { return s.create(ctx, availabilityZone(zone, s.opts.Setup.Namespaces)) })
-	}
-	for _, image := range s.opts.Setup.Images {
-		all.Go(func() error { return s.create(ctx, clusterImage(image)) })
-	}
 	for _, n := range s.opts.Setup.Namespaces {
-		all.Go(func() error { return s.setUpNamespace(ctx, n) })
+		all.Go(func() error { return create(ctx, n) })
 	}
 	return all.Wait()
 }
 
-func (s *Supervisor) setUpNamespace(ctx context.Context, n Namespace) error {
+// setUpGuests creates a namespace with its guest clusters.
+func (s *Supervisor) setUpGuests(ctx context.Context, n Namespace) error {
 	_, err := s.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: n.Name, Labels: map[string]string{"vSphereClusterID": s.clusterID()},
+		Name: n.Name, Labels: map[string]string{"vSphereClusterID": clusterID},
 	}}, metav1.CreateOptions{})
 	if unlessExists(err) != nil {
 		return fmt.Errorf("namespace %s: %w", n.Name, err)
 	}
-	all, ctx := errgroup.WithContext(ctx)
-	for _, zone := range n.Zones {
-		all.Go(func() error {
-			return s.create(ctx, object(resource("topology.tanzu.vmware.com", "v1alpha1", "zones"), "Zone", n.Name, zone, map[string]any{}))
-		})
-	}
-	for _, policy := range n.StoragePolicies {
-		all.Go(func() error {
-			return s.create(ctx, object(resource("cns.vmware.com", "v1alpha2", "storagepolicyquotas"), "StoragePolicyQuota", n.Name, strings.ToLower(policy)+"-storagepolicyquota",
-				map[string]any{"storagePolicyId": policyID(policy)}))
-		})
-	}
-	for _, class := range n.Classes {
-		all.Go(func() error { return s.create(ctx, vmClass(n.Name, class)) })
-	}
-	for _, image := range s.opts.Setup.Images {
-		all.Go(func() error { return s.create(ctx, image1(n.Name, image)) })
-	}
 	for _, g := range s.opts.Setup.Guests {
-		if g.Namespace == n.Name {
-			all.Go(func() error { return s.setUpGuest(ctx, g, n) })
+		if g.Namespace != n.Name {
+			continue
+		}
+		if err := s.setUpGuest(ctx, g, n); err != nil {
+			return err
 		}
 	}
-	return all.Wait()
+	return nil
+}
+
+// setUpNamespace creates what a namespace may use.
+func (s *Supervisor) setUpNamespace(ctx context.Context, n Namespace) error {
+	var items []item
+	for _, zone := range s.opts.Setup.Zones {
+		items = append(items, availabilityZone(zone, s.opts.Setup.Namespaces))
+	}
+	for _, zone := range n.Zones {
+		items = append(items, object(resource("topology.tanzu.vmware.com", "v1alpha1", "zones"), "Zone", n.Name, zone, map[string]any{}))
+	}
+	for _, policy := range n.StoragePolicies {
+		items = append(items, object(resource("cns.vmware.com", "v1alpha2", "storagepolicyquotas"), "StoragePolicyQuota", n.Name,
+			strings.ToLower(policy)+"-storagepolicyquota", map[string]any{"storagePolicyId": policyID(policy)}))
+	}
+	for _, class := range n.Classes {
+		items = append(items, vmClass(n.Name, class))
+	}
+	for _, template := range s.opts.Setup.Images {
+		items = append(items, image(vmResource("clustervirtualmachineimages"), "ClusterVirtualMachineImage", "", template),
+			image(images(), "VirtualMachineImage", n.Name, template))
+	}
+	for _, i := range items {
+		if err := s.create(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clusterID identifies the Supervisor in its vCenter.
-func (s *Supervisor) clusterID() string { return "domain-c1" }
+const clusterID = "domain-c1"
 
 // policyID is the identity of a storage policy in the vCenter, of its name.
 func policyID(name string) string {
@@ -157,13 +165,6 @@ func size(class string) (cpus int, memory int64) {
 	return 2, 4096
 }
 
-func imageStatus(name string) map[string]any {
-	return map[string]any{
-		"name": name, "type": "OVF",
-		"conditions": []any{condition("Ready", "True", "True", "", metav1.Now().UTC().Format(timeFormat))},
-	}
-}
-
 // imageName returns the name of the VirtualMachineImage of a template.
 func imageName(template string) string {
 	sum := fnv.New64a()
@@ -171,14 +172,12 @@ func imageName(template string) string {
 	return fmt.Sprintf("vmi-%016x0", sum.Sum64())
 }
 
-func clusterImage(template string) item {
-	i := object(vmResource("clustervirtualmachineimages"), "ClusterVirtualMachineImage", "", imageName(template), map[string]any{})
-	i.Object["status"] = imageStatus(template)
-	return i
-}
-
-func image1(namespace, template string) item {
-	i := object(images(), "VirtualMachineImage", namespace, imageName(template), map[string]any{})
-	i.Object["status"] = imageStatus(template)
+// image returns the image of a template, in a namespace or for all of them.
+func image(gvr schema.GroupVersionResource, kind, namespace, template string) item {
+	i := object(gvr, kind, namespace, imageName(template), map[string]any{})
+	i.Object["status"] = map[string]any{
+		"name": template, "type": "OVF",
+		"conditions": []any{condition("Ready", "True", "True", "", metav1.Now().UTC().Format(timeFormat))},
+	}
 	return i
 }

@@ -103,6 +103,7 @@ type Supervisor struct {
 	opts    Options
 	core    kubernetes.Interface
 	dynamic dynamic.Interface
+	mu      sync.Mutex // guards the two maps
 	listers map[schema.GroupVersionResource]cache.GenericLister
 	loops   map[schema.GroupVersionResource]*loop
 	pool    pool
@@ -131,37 +132,55 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 		return nil, err
 	}
 	s.tokens = &tokens{s: s}
-	if err := define(ctx, s.core.Discovery().RESTClient(), s.dynamic); err != nil {
+	core := s.core.Discovery().RESTClient()
+	if err := define(ctx, core, s.dynamic, true); err != nil {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
-	if err := s.setUp(ctx); err != nil {
+	if err := s.setUp(ctx, s.setUpGuests); err != nil {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
-	if err := s.control(ctx, life); err != nil {
+	s.listers, s.loops = map[schema.GroupVersionResource]cache.GenericLister{}, map[schema.GroupVersionResource]*loop{}
+	err = s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("supervisor: %w", err), s.Stop(ctx))
 	}
+	s.running.Go(func() { s.tokens.renew(life) })
+	s.running.Go(func() {
+		if err := s.complete(life); err != nil && life.Err() == nil {
+			o.Logger.Error("supervisor", "err", err)
+		}
+	})
 	return s, nil
 }
 
-// control starts the controllers, which end with life.
-func (s *Supervisor) control(ctx, life context.Context) error {
+// complete adds what no guest cluster needs to start: the resources of the network, and what describes the vCenter.
+func (s *Supervisor) complete(ctx context.Context) error {
+	if err := define(ctx, s.core.Discovery().RESTClient(), s.dynamic, false); err != nil {
+		return err
+	}
+	return errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, reconcilers{
+		routeSets(): s.reconcileRouteSet, staticRoutes(): s.reconcileStaticRoute, ipPools(): s.reconcileIPPool, allocations(): s.reconcileAllocation,
+	}))
+}
+
+// reconcilers handle the objects of resources.
+type reconcilers map[schema.GroupVersionResource]func(ctx context.Context, key string) error
+
+// control starts controllers, which end with life. When all objects are known and before any is handled, remember is called for each
+// namespace.
+func (s *Supervisor) control(ctx, life context.Context, remember func(namespace string) error, all reconcilers) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 0)
-	s.listers, s.loops = map[schema.GroupVersionResource]cache.GenericLister{}, map[schema.GroupVersionResource]*loop{}
 	var synced []cache.DoneChecker
-	for gvr, reconcile := range map[schema.GroupVersionResource]func(context.Context, string) error{
-		machines():        s.reconcileMachine,
-		machineServices(): s.reconcileService,
-		routeSets():       s.reconcileRouteSet,
-		staticRoutes():    s.reconcileStaticRoute,
-		ipPools():         s.reconcileIPPool,
-		allocations():     s.reconcileAllocation,
-	} {
+	var loops []*loop
+	for gvr, reconcile := range all {
 		l := newLoop(gvr.Resource, reconcile, &s.pause, s.opts.Logger)
-		s.loops[gvr] = l
+		loops = append(loops, l)
 		informer := factory.ForResource(gvr)
-		s.listers[gvr] = informer.Lister()
+		s.mu.Lock()
+		s.loops[gvr], s.listers[gvr] = l, informer.Lister()
+		s.mu.Unlock()
 		add := l.addObject
 		if gvr == machines() { // Endpoints follow them
 			add = func(o any) { l.addObject(o); s.servicesOf(o) }
@@ -176,18 +195,31 @@ func (s *Supervisor) control(ctx, life context.Context) error {
 	if !cache.WaitFor(ctx, "", synced...) {
 		return errors.Join(errors.New("the API server does not list the resources"), context.Cause(ctx))
 	}
-	if err := s.remember(); err != nil {
-		return err
+	for _, n := range s.opts.Setup.Namespaces {
+		if err := remember(n.Name); err != nil {
+			return err
+		}
 	}
-	for _, l := range s.loops {
+	for _, l := range loops {
 		for range workers {
 			s.running.Go(func() { l.work(life) })
 		}
 		s.running.Go(func() { <-life.Done(); l.queue.ShutDown() })
 	}
-	s.running.Go(func() { s.tokens.renew(life) })
 	s.running.Go(func() { <-life.Done(); factory.Shutdown() })
 	return nil
+}
+
+func (s *Supervisor) loop(gvr schema.GroupVersionResource) *loop {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loops[gvr]
+}
+
+func (s *Supervisor) lister(gvr schema.GroupVersionResource) cache.GenericLister {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listers[gvr]
 }
 
 // Stop ends the controllers. Objects stay in the API server.
@@ -207,7 +239,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 func (s *Supervisor) VMsChanged(names ...string) {
 	for _, n := range s.opts.Setup.Namespaces {
 		for _, name := range names {
-			s.loops[machines()].queue.Add(n.Name + "/" + name)
+			s.loop(machines()).queue.Add(n.Name + "/" + name)
 		}
 	}
 }
@@ -219,6 +251,6 @@ func (s *Supervisor) SetOperator(running bool) { s.pause.set(!running) }
 func (s *Supervisor) SetPoolEmpty(empty bool) {
 	s.pool.setEmpty(empty)
 	if !empty {
-		s.loops[machineServices()].addAll(s.listers[machineServices()])
+		s.loop(machineServices()).addAll(s.lister(machineServices()))
 	}
 }

@@ -70,13 +70,13 @@ func TestRightsAreTheProviders(t *testing.T) {
 			values: `{nsxt: {host: nsx.test, secretName: nsx}, loadBalancer: {size: SMALL, tier1GatewayPath: /infra/tier-1s/t, ipPoolName: p,
 				tcpAppProfileName: t, udpAppProfileName: u}, loadBalancerClass: {public: {ipPoolName: q}}}`,
 			want: rbac.Config{
-				Namespace: "kube-system", ServiceAccount: account, SecretNames: []string{"nsx", "vsphere-cloud-secret"}, LeaderElection: true, LoadBalancers: true, NSX: true,
+				Namespace: "kube-system", ServiceAccount: account, SecretNames: []string{"nsx", "vsphere-cloud-secret"}, LeaderElection: true, LoadBalancers: rbac.OfNSX,
 			},
 		},
 		{
 			name:   "load balancers in a configuration that exists",
 			values: `{config: {create: false}, rbac: {loadBalancer: true, secretNames: [s]}}`,
-			want:   rbac.Config{Namespace: "kube-system", ServiceAccount: account, SecretNames: []string{"s"}, LeaderElection: true, LoadBalancers: true, NSX: true},
+			want:   rbac.Config{Namespace: "kube-system", ServiceAccount: account, SecretNames: []string{"s"}, LeaderElection: true, LoadBalancers: rbac.OfNSX},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

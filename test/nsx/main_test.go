@@ -3,6 +3,8 @@ package nsx
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,6 +33,7 @@ const (
 func TestMain(m *testing.M) {
 	// As in upstream's cmd/vsphere-cloud-controller-manager.
 	loadbalancer.AppName = "vsphere-cloud-controller-manager"
+	log.SetOutput(io.Discard) // the SDK writes two lines for each call
 	os.Exit(m.Run())
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // NewCmdGuest returns the command that becomes another program, with the files of a Supervisor's guest below /etc. It is started in a
-// mount namespace of its own.
+// own mount namespace.
 func NewCmdGuest() *cobra.Command {
 	var config string
 	cmd := &cobra.Command{

@@ -56,7 +56,7 @@ func TestSource(t *testing.T) {
 		{source: "./single", code: "topology-invalid", message: "./single:1:"},
 		{source: "bad.yaml", code: "topology-invalid", message: `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)`, try: "vsphere-sandbox topology render zones-us-eu"},
 		{source: "singel", code: "usage", message: `topology "singel": no built-in topology and no file has this name`, try: "vsphere-sandbox up single"},
-		{source: "volcano", code: "usage", message: `topology "volcano"`, try: "vsphere-sandbox topology list   # single, zones-per-cluster, zones-stretched, zones-us-eu; or the path of a topology file"},
+		{source: "volcano", code: "usage", message: `topology "volcano"`, try: "vsphere-sandbox topology list   # single, supervisor, zones-per-cluster, zones-stretched, zones-us-eu; or the path of a topology file"},
 		{source: "power-off", code: "usage", message: `"power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario run power-off"},
 		{source: "lifecycle/power-off", code: "usage", message: `"lifecycle/power-off" is a scenario, not a topology`, try: "vsphere-sandbox scenario run lifecycle/power-off"},
 		{source: "lifecycle", code: "usage", message: `"lifecycle" is a theme of scenarios, not a topology`, try: "vsphere-sandbox scenario run lifecycle"},

@@ -49,8 +49,8 @@ type ControlPlane struct {
 	Knobs Knobs `json:"knobs,omitzero"`
 }
 
-// SupervisorAPI is the API server of a Supervisor: RBAC, tokens, resource definitions and what they need. Its objects are under a
-// prefix of its own in the same etcd. Nothing but this server acts on them.
+// SupervisorAPI is the API server of a Supervisor: RBAC, tokens, resource definitions and what they need. Its objects are under a separate
+// prefix in the same etcd. Nothing but this server acts on them.
 type SupervisorAPI struct {
 	// PKI has apiserver.crt, apiserver.key, sa.key and sa.pub, and tokens.csv: the static tokens of the administrators.
 	PKI string `json:"pki"`

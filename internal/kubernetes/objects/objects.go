@@ -29,7 +29,9 @@ type object struct {
 }
 
 const (
-	registry = "/registry/"
+	// registry has the keys of the cluster, supervisor those of a Supervisor's API server in the same etcd.
+	registry   = "/registry/"
+	supervisor = "/supervisor/"
 	// page is how many keys are read at once.
 	page = 1000
 	// ttl is the time to live of restored objects that had one: the API server's for Events.
@@ -42,7 +44,7 @@ func transient(key string) bool {
 	for _, prefix := range []string{
 		"leases/kube-node-lease/", "leases/kube-system/", "masterleases/", "services/endpoints/default/kubernetes", "endpointslices/default/kubernetes",
 	} {
-		if strings.HasPrefix(key, registry+prefix) {
+		if strings.HasPrefix(key, registry+prefix) || strings.HasPrefix(key, supervisor+prefix) {
 			return true
 		}
 	}
@@ -51,26 +53,27 @@ func transient(key string) bool {
 
 // each calls f with every key at one revision, in their order.
 func each(ctx context.Context, client *clientv3.Client, f func(object) error) error {
-	from, revision := registry, int64(0)
-	for {
-		answer, err := client.Get(ctx, from,
-			clientv3.WithRange(clientv3.GetPrefixRangeEnd(registry)), clientv3.WithLimit(page), clientv3.WithRev(revision))
-		if err != nil {
-			return fmt.Errorf("etcd: %w", err)
-		}
-		if revision == 0 {
-			revision = answer.Header.Revision
-		}
-		for _, kv := range answer.Kvs {
-			if err := f(object{Key: string(kv.Key), Value: kv.Value, Leased: kv.Lease != 0}); err != nil {
-				return err
+	revision := int64(0)
+	for _, prefix := range []string{registry, supervisor} {
+		for from, more := prefix, true; more; {
+			answer, err := client.Get(ctx, from,
+				clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(page), clientv3.WithRev(revision))
+			if err != nil {
+				return fmt.Errorf("etcd: %w", err)
 			}
-			from = string(kv.Key) + "\x00"
-		}
-		if !answer.More {
-			return nil
+			if revision == 0 {
+				revision = answer.Header.Revision
+			}
+			for _, kv := range answer.Kvs {
+				if err := f(object{Key: string(kv.Key), Value: kv.Value, Leased: kv.Lease != 0}); err != nil {
+					return err
+				}
+				from = string(kv.Key) + "\x00"
+			}
+			more = answer.More
 		}
 	}
+	return nil
 }
 
 // Save writes all objects, as they are at one revision, for [Restore]. It returns how many there are.

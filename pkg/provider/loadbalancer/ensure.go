@@ -325,7 +325,7 @@ func setMembers(pool nsx.Object, cluster string, nodes []*corev1.Node) bool {
 			members = append(members, nsx.Object{"admin_state": "ENABLED", nsx.FieldName: cluster + ":" + name, fieldAddress: ip})
 		}
 	}
-	if changed || pool[fieldMembers] == nil && len(members) > 0 {
+	if changed || pool[fieldMembers] == nil {
 		pool[fieldMembers] = members
 	}
 	return changed

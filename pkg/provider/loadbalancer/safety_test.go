@@ -430,7 +430,7 @@ func TestBadInput(t *testing.T) {
 			if got := r.counts(""); tc.left == "" && got != "" {
 				t.Errorf("NSX has %s", got)
 			}
-			// The Service can be deleted whatever the configuration says.
+			// The Service can be deleted with any configuration.
 			if tc.client == nil {
 				if err := p.EnsureLoadBalancerDeleted(t.Context(), cluster, s); err != nil {
 					t.Error(err)

@@ -170,11 +170,6 @@ func (c *Client) Update(ctx context.Context, known Object, change func(Object) b
 	}
 }
 
-// Patch makes an object, or replaces those of its fields that o has.
-func (c *Client) Patch(ctx context.Context, path string, o Object) error {
-	return c.do(ctx, http.MethodPatch, path, nil, o, nil)
-}
-
 // Delete deletes the object at a path. It is no error if none exists.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	err := c.do(ctx, http.MethodDelete, path, nil, nil, nil)
@@ -186,17 +181,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 
 // List returns all objects of a collection, "/infra/lb-pools".
 func (c *Client) List(ctx context.Context, collection string) ([]Object, error) {
-	return c.pages(ctx, collection, url.Values{})
-}
-
-// Search returns the objects that a query of NSX's search finds, as "resource_type:StaticRoutes AND tags.tag:one". The search
-// is behind the objects by up to some seconds: do not conclude from it that an object does not exist.
-func (c *Client) Search(ctx context.Context, query string) ([]Object, error) {
-	return c.pages(ctx, "/search/query", url.Values{"query": {query}})
-}
-
-// pages returns the objects of all pages.
-func (c *Client) pages(ctx context.Context, path string, query url.Values) ([]Object, error) {
+	query := url.Values{}
 	query.Set("page_size", pageSize)
 	var all []Object
 	for {
@@ -204,7 +189,7 @@ func (c *Client) pages(ctx context.Context, path string, query url.Values) ([]Ob
 			Results []Object `json:"results"`
 			Cursor  string   `json:"cursor"`
 		}
-		if err := c.do(ctx, http.MethodGet, path, query, nil, &page); err != nil {
+		if err := c.do(ctx, http.MethodGet, collection, query, nil, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Results...)

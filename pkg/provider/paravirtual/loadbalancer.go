@@ -398,7 +398,7 @@ func (l loadBalancers) annotations(have map[string]string, service *corev1.Servi
 		}
 	}
 	if len(all) == 0 {
-		return have // nil and empty are the same
+		return nil
 	}
 	return all
 }

@@ -149,6 +149,18 @@ func TestLoadBalancerLife(t *testing.T) {
 		t.Error(diff)
 	}
 
+	s.edit(t, "virtualmachineservices", name, field(nil, "metadata", "annotations", "example.com/theirs"))
+	for _, policy := range []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyLocal, corev1.ServiceExternalTrafficPolicyCluster} {
+		want := map[corev1.ServiceExternalTrafficPolicy]int{corev1.ServiceExternalTrafficPolicyLocal: 2}[policy]
+		service.Spec.ExternalTrafficPolicy = policy
+		if _, err := lb.EnsureLoadBalancer(t.Context(), cluster, service, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.get("virtualmachineservices", name).GetAnnotations(); len(got) != want {
+			t.Errorf("%s: %v", policy, got)
+		}
+	}
+
 	// Deleted behind the cluster's back, it comes back.
 	s.set(func() { s.drop("virtualmachineservices", namespace, name) })
 	if err := lb.UpdateLoadBalancer(t.Context(), cluster, service, nil); err != nil || s.get("virtualmachineservices", name) == nil {

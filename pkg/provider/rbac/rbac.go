@@ -24,22 +24,18 @@ type Config struct {
 	// (--leader-elect-resource-namespace; kube-system when empty).
 	LeaderElection bool
 	LeaseNamespace string
-	// LoadBalancers reports that it runs the controller of Services of type LoadBalancer, as with
-	// --cloud-provider=vsphere-paravirtual.
-	LoadBalancers bool
+	// LoadBalancers says what makes the load balancers of Services; "" if it makes none.
+	LoadBalancers LoadBalancers
 	// DelegatedAuth reports that its HTTPS port authenticates and authorizes clients with the API server: it runs without
 	// --authentication-skip-lookup and with a --secure-port other than 0.
 	DelegatedAuth bool
-	// NSX reports, with LoadBalancers, that they are in NSX.
-	NSX bool
 	// Roles is the prefix of the names of all roles and bindings, to distinguish them from those of another cloud controller
 	// manager in the cluster; "" for the usual names.
 	Roles string
 }
 
 // Objects returns the ServiceAccount and exactly the permissions it needs: a ClusterRole for Nodes and, with load balancers,
-// Services, and Roles for the rest in
-// their namespaces. Every authenticated account may use discovery and /healthz. manifests/ccm and the Helm chart contain the
+// Services, and Roles for the rest in their namespaces. Every authenticated account may use discovery and /healthz. manifests/ccm and the Helm chart contain the
 // same objects.
 func Objects(c Config) []runtime.Object {
 	c.SecretNamespace = cmp.Or(c.SecretNamespace, c.Namespace)
@@ -57,7 +53,7 @@ func Objects(c Config) []runtime.Object {
 		&rbacv1.ClusterRole{
 			TypeMeta:   typeMeta("ClusterRole"),
 			ObjectMeta: metav1.ObjectMeta{Name: wide},
-			Rules:      c.wideRules(),
+			Rules:      c.clusterRules(),
 		},
 		c.clusterBinding(wide, wide),
 		// Nodes have no namespace, so every controller writes Events about them to "default".
@@ -93,26 +89,34 @@ func Objects(c Config) []runtime.Object {
 // roleName is part of the name of every role and binding. A cluster has one cloud controller manager for vSphere.
 const roleName = "vsphere-cloud-controller-manager"
 
-// wideRules are the permissions in the whole cluster.
-func (c Config) wideRules() []rbacv1.PolicyRule {
+// LoadBalancers says what makes the load balancers of Services.
+type LoadBalancers string
+
+const (
+	// OfSupervisor: VirtualMachineServices, with --cloud-provider=vsphere-paravirtual.
+	OfSupervisor LoadBalancers = "supervisor"
+	// OfNSX: the configuration has load balancers in NSX.
+	OfNSX LoadBalancers = "nsx"
+)
+
+// clusterRules are the permissions on what has no namespace, or is in any.
+func (c Config) clusterRules() []rbacv1.PolicyRule {
 	rules := nodeRules()
-	if !c.LoadBalancers {
+	if c.LoadBalancers == "" {
 		return rules
 	}
-	// Services are in every namespace, and so are Events about them. patch of the status: for the addresses, and for the
-	// finalizer (k8s.io/cloud-provider/service/helpers, PatchService).
-	rules = append(rules,
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}})
-	rules = append(rules, eventRules()...)
-	if c.NSX {
-		// What a Service has left in NSX is deleted once the API server confirms that the Service is gone. The UID of the
-		// namespace distinguishes the objects of this cluster from those of another one.
-		rules = append(rules,
-			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get"}},
-			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}})
+	// The service controller's informer.
+	services := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}}
+	if c.LoadBalancers == OfNSX { // what a Service has left in NSX is deleted once the API server confirms that the Service is gone
+		services.Verbs = []string{"get", "list", "watch"}
 	}
-	return rules
+	rules = append(rules, services,
+		// The addresses, and the finalizer (k8s.io/cloud-provider/service/helpers, PatchService).
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}})
+	if c.LoadBalancers == OfNSX { // its UID distinguishes the objects of this cluster in NSX from those of another one
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}})
+	}
+	return append(rules, eventRules()...) // about Services of any namespace
 }
 
 // nodeRules are the permissions that the two controllers of k8s.io/cloud-provider need on Nodes.

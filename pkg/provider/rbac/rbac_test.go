@@ -61,38 +61,22 @@ func TestObjects(t *testing.T) {
 
 // Load balancers add what the controller of Services needs, and nothing that changes a Service but its status.
 func TestLoadBalancers(t *testing.T) {
-	wide := func(c Config) []rbacv1.PolicyRule {
-		for _, o := range Objects(c) {
-			if o, ok := o.(*rbacv1.ClusterRole); ok {
-				return o.Rules
+	for of, want := range map[LoadBalancers][]string{
+		"":           nil,
+		OfSupervisor: {"services list watch", "services/status patch", "events create patch"},
+		OfNSX:        {"services get list watch", "services/status patch", "namespaces kube-system get", "events create patch"},
+	} {
+		var got []string
+		for _, o := range Objects(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancers: of}) {
+			if r, ok := o.(*rbacv1.ClusterRole); ok {
+				for _, rule := range r.Rules[len(nodeRules()):] {
+					got = append(got, strings.Join(slices.Concat(rule.Resources, rule.ResourceNames, rule.Verbs), " "))
+				}
 			}
 		}
-		return nil
-	}
-	without, with := wide(Config{Namespace: "ccm", ServiceAccount: "ccm"}), wide(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancers: true})
-	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"services/status"}, Verbs: []string{"patch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	}
-	if diff := cmp.Diff(append(without, want...), with); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Load balancers in NSX add the check whether a Service is gone, and the UID of one namespace.
-func TestNSX(t *testing.T) {
-	var got []string
-	for _, o := range Objects(Config{Namespace: "ccm", ServiceAccount: "ccm", LoadBalancers: true, NSX: true}) {
-		if r, ok := o.(*rbacv1.ClusterRole); ok {
-			for _, rule := range r.Rules[len(nodeRules()):] {
-				got = append(got, strings.Join(slices.Concat(rule.Resources, rule.ResourceNames, rule.Verbs), " "))
-			}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", of, diff)
 		}
-	}
-	want := []string{"services list watch", "services/status patch", "events create patch", "services get", "namespaces kube-system get"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

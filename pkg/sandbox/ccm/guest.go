@@ -2,7 +2,9 @@ package ccm
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/guestfiles"
@@ -38,8 +40,11 @@ func (p *Processes) guestArguments(o Options) []string {
 	args := []string{
 		"--cloud-config=" + filepath.Join(e.Dir, sv.ConfigFile),
 		"--cluster-name=" + e.Guest,
-		// Routes need pods with addresses of their nodes' networks, which a Supervisor gives only on request.
-		"--controllers=*,-node-route-controller",
+	}
+	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
+		// Routes need pods with addresses of their nodes' networks, which a Supervisor gives only on request. A second list would
+		// be added to the first one.
+		args = append(args, "--controllers=*,-node-route-controller")
 	}
 	if o.Program.Own {
 		args = append(args,

@@ -23,12 +23,10 @@ type Place struct {
 	Namespace string
 	// Roles is the name of all roles; "" for the usual names.
 	Roles string
-	// LoadBalancers reports that this project's provider makes load balancers, as in a guest cluster.
-	LoadBalancers bool
+	// LoadBalancers says what makes load balancers, if this project's provider does.
+	LoadBalancers rbac.LoadBalancers
 	// Labels are on all objects.
 	Labels map[string]string
-	// NSX reports that it makes them in NSX.
-	NSX bool
 }
 
 // Rights returns the ServiceAccount and the roles of a program: those of this project's provider, or of upstream's manifests
@@ -50,7 +48,7 @@ func (p Place) rights(o Options, elect bool) []runtime.Object {
 	if o.Program.Own {
 		return rbac.Objects(rbac.Config{
 			Namespace: p.Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect,
-			LeaseNamespace: p.Namespace, Roles: p.Roles, LoadBalancers: p.LoadBalancers || p.NSX, NSX: p.NSX,
+			LeaseNamespace: p.Namespace, Roles: p.Roles, LoadBalancers: p.LoadBalancers,
 		})
 	}
 	name := cmp.Or(p.Roles, "system:"+ServiceAccount)

@@ -63,6 +63,8 @@ type Part struct {
 	Log       *event.Log
 	Logger    *slog.Logger
 
+	begun   chan error // gets the outcome of the start; nil before it
+	cancel  context.CancelFunc
 	running atomic.Pointer[sv.Supervisor]
 	gate    atomic.Pointer[gate.Gate]
 	names   index
@@ -90,8 +92,16 @@ func (p *Part) Gate() *gate.Gate { return p.gate.Load() }
 // guestDir has the files of a guest cluster.
 func (p *Part) guestDir(name string) string { return filepath.Join(p.Dir, "guest", name) }
 
-// Start waits for the API server, puts the gate before it and starts the controllers.
-func (p *Part) Start(ctx context.Context) error {
+// Begin starts the Supervisor, whose API server is ready soon after the cluster's, and returns at once. [Part.Start] waits for it.
+func (p *Part) Begin(ctx context.Context) error {
+	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	p.begun = make(chan error, 1)
+	go func() { p.begun <- p.start(ctx) }()
+	return nil
+}
+
+// start waits for the API server, puts the gate before it and starts the controllers.
+func (p *Part) start(ctx context.Context) error {
 	api := p.API()
 	if err := p.awaitAPI(ctx, api); err != nil {
 		return err
@@ -99,9 +109,7 @@ func (p *Part) Start(ctx context.Context) error {
 	if err := p.open(ctx, api); err != nil {
 		return fmt.Errorf("supervisor: %w", err)
 	}
-	t := p.Topology()
-	setup := setupOf(t)
-	p.Detail("the Supervisor's resources")
+	setup := setupOf(p.Topology())
 	s, err := sv.Start(ctx, sv.Options{
 		REST: api.REST(), Setup: setup, VCenter: center{p}, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
 		OnToken: func(token string) error { return p.AddSecret(token) }, Logger: p.Logger,
@@ -110,8 +118,24 @@ func (p *Part) Start(ctx context.Context) error {
 		return err
 	}
 	p.running.Store(s)
+	return nil
+}
+
+// Start waits for what [Part.Begin] has begun, and writes the credentials of the guest cluster, whose API server is ready.
+func (p *Part) Start(ctx context.Context) error {
+	p.Detail("the Supervisor's resources")
+	select {
+	case err := <-p.begun:
+		p.begun <- nil // for Stop
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("supervisor: %w", context.Cause(ctx))
+	}
+	api, setup := p.API(), setupOf(p.Topology())
 	for _, g := range setup.Guests {
-		err := s.Credentials(ctx, sv.Place{
+		err := p.Supervisor().Credentials(ctx, sv.Place{
 			Guest: g, Dir: p.guestDir(g.Name), CA: api.CA().Cert, Port: p.addr().Port, Cluster: p.Guest(),
 		})
 		if err != nil {
@@ -132,7 +156,6 @@ func (p *Part) awaitAPI(ctx context.Context, api API) error {
 	if err != nil {
 		return err
 	}
-	p.Detail("the Supervisor's API server")
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -241,6 +264,16 @@ func (p *Part) addresses() (all []netip.Addr) {
 // Stop ends the controllers and the gate. The API server ends with the control plane.
 func (p *Part) Stop(ctx context.Context) error {
 	var errs []error
+	if p.begun != nil {
+		p.cancel()
+		select {
+		case <-p.begun:
+		case <-ctx.Done():
+			errs = append(errs, context.Cause(ctx))
+		}
+		p.begun = nil
+	}
+	p.names.reset()
 	if s := p.running.Swap(nil); s != nil {
 		errs = append(errs, s.Stop(ctx))
 	}

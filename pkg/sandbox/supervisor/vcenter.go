@@ -207,6 +207,13 @@ func (x *index) fill(i *world.Inventory) {
 	}
 }
 
+// reset forgets all VMs.
+func (x *index) reset() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.filled, x.byName = false, nil
+}
+
 func (x *index) set(v world.VM) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
