@@ -212,6 +212,10 @@ func TestKilledAlone(t *testing.T) {
 	}
 }
 
+// hasty and patient are the limits of a client: while a fault has to be waited for, and while nothing has.
+func hasty(c *nsx.Config)   { c.CallTimeout, c.Patience = 300*time.Millisecond, time.Second }
+func patient(c *nsx.Config) { c.CallTimeout, c.Patience = 20*time.Second, time.Minute }
+
 // TestFaults: what each fault says on the Service, and that after it the load balancer is as without it.
 func TestFaults(t *testing.T) {
 	poolCalls := gate.Match{Methods: []string{"PUT /policy/api/v1/infra/lb-pools/{id}"}}
@@ -238,7 +242,11 @@ func TestFaults(t *testing.T) {
 			unchanged := r.other()
 			others := r.paths()
 			w := newWorld("ours")
-			p := r.process(w, processOptions{client: func(c *nsx.Config) { c.CallTimeout, c.Patience = 300*time.Millisecond, time.Second }})
+			limits := patient
+			if tc.want != "" {
+				limits = hasty
+			}
+			p := r.process(w, processOptions{client: limits})
 			remove := r.rule(tc.rule)
 			web := w.add(service("web", tcp(80, 30080), udp(53, 30053)))
 			_, err := p.EnsureLoadBalancer(t.Context(), cluster, web, nodes(1))
@@ -249,6 +257,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("tried again soon: %v, want %v (%v)", !tc.soon, tc.soon, err)
 			}
 			remove()
+			p = r.process(w, processOptions{client: patient})
 			r.ensure(p, web, 1)
 			if got := r.own(others); got != twoPorts {
 				t.Errorf("after the fault NSX has %s, want %s", got, twoPorts)
@@ -274,9 +283,9 @@ func TestFaultsOfDelete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, rigOptions{})
 			w := newWorld("ours")
-			p := r.process(w, processOptions{client: func(c *nsx.Config) { c.CallTimeout, c.Patience = 300*time.Millisecond, time.Second }})
 			web := w.add(service("web", tcp(80, 30080), tcp(443, 30443)))
-			r.ensure(p, web, 1)
+			r.ensure(r.process(w, processOptions{client: patient}), web, 1)
+			p := r.process(w, processOptions{client: hasty})
 			remove := r.rule(rule)
 			if err := p.EnsureLoadBalancerDeleted(t.Context(), cluster, web); err == nil {
 				t.Error("the delete succeeds")
@@ -285,7 +294,7 @@ func TestFaultsOfDelete(t *testing.T) {
 				t.Error("what is left does not exist")
 			}
 			remove()
-			if err := p.EnsureLoadBalancerDeleted(t.Context(), cluster, web); err != nil {
+			if err := r.process(w, processOptions{client: patient}).EnsureLoadBalancerDeleted(t.Context(), cluster, web); err != nil {
 				t.Error(err)
 			}
 			if got := r.counts(""); got != "" {
