@@ -56,7 +56,6 @@ func meanings() map[string]string {
 		"tcpAppProfilePath":                "or by its path",
 		"udpAppProfileName":                "application profile for UDP, by its name: NSX has `default-udp-lb-app-profile`",
 		"udpAppProfilePath":                "or by its path",
-		"routerPath":                       "gateway that gets the routes of pods: `/infra/tier-1s/NAME`",
 	}
 }
 

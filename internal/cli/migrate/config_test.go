@@ -31,7 +31,7 @@ default-datastore = shared
 	unknown = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\nspeed = fast\n"
 	// What migrate config knows of, and the provider does not; and what it does not carry over.
 	pool     = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\ndatacenter = dc\nresourcepool-path = p\n"
-	balancer = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\n[LoadBalancer]\nipPoolName = p\n"
+	balancer = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\n[LoadBalancer]\nip-pool-name = p\n"
 	classes  = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata:

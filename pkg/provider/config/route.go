@@ -22,7 +22,7 @@ func routeFields() []field[routes] {
 	return []field[routes]{{"routerPath", "router-path", "", "", func(r *routes) any { return &r.routerPath }}}
 }
 
-// resolveRoute returns the routes, and nil if there are none.
+// resolveRoute returns the routes, and nil if the configuration has none.
 func (f *file) resolveRoute(p *problems) *Route {
 	path := f.route.routerPath
 	switch {

@@ -152,8 +152,8 @@ func (r *Routes) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 	return r.realized(ctx, path)
 }
 
-// DeleteRoute implements [cloudprovider.Routes]. It refuses to delete a route that is not certainly the cluster's. It is no error if
-// there is none.
+// DeleteRoute implements [cloudprovider.Routes]. It refuses to delete a route that is not certainly the cluster's. A route that does
+// not exist is no error.
 func (r *Routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) (err error) {
 	defer func() {
 		if err != nil {
@@ -190,7 +190,7 @@ func ours(o nsx.Object, cluster, uid string) bool {
 	return uid != "" && o.Tagged(nsx.Tag{Scope: scopeCluster, Tag: cluster}, nsx.Tag{Scope: scopeUID, Tag: uid})
 }
 
-// adjust sets the fields of a route that are not as wanted, and reports whether there were any. Tags and next hops that somebody has
+// adjust sets the fields of a route that are not as wanted, and reports whether there were any. Tags and next hops that others have
 // added stay.
 func adjust(o, wanted nsx.Object, hop string) (changed bool) {
 	for _, field := range []string{nsx.FieldName, fieldNetwork} {

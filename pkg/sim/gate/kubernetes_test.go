@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestKubernetesMethod: requests of one kind have one name, whatever the names in their paths.
+// TestKubernetesMethod: requests of one kind have one name, for any names in their paths.
 func TestKubernetesMethod(t *testing.T) {
 	const vm = "/apis/vmoperator.vmware.com/v1alpha2/namespaces/team-a/virtualmachines"
 	for _, tc := range []struct{ method, target, want string }{

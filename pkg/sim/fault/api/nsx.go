@@ -176,7 +176,7 @@ and repeat its change. Reads are not hit.`,
 		if len(m.Methods) == 0 {
 			m.Methods = []string{"PUT /policy/*", "PATCH /policy/*", "DELETE /policy/*"}
 		}
-		a := gate.RESTError{Type: c.Params.Text("error"), Message: "The object was modified by somebody else. Read it again and repeat the change."}
+		a := gate.RESTError{Type: c.Params.Text("error"), Message: "The object was modified by another client. Read it again and repeat the change."}
 		return []gate.Rule{rule(c, m, a)}, "answers error " + a.Type + " to changes of " + victims(c.Params)
 	})
 }
@@ -202,7 +202,7 @@ they would see.`,
 			n := m.Sessions()
 			if n == 0 {
 				return kept{}, "", &fault.Refusal{
-					Code: "conflict", Message: "nobody has a session at the NSX Manager: its clients authenticate with each call",
+					Code: "conflict", Message: "no client has a session at the NSX Manager: its clients authenticate with each call",
 					Try: "vsphere-sandbox fault inject nsx.error --set error=UNAUTHENTICATED --set count=1",
 				}
 			}

@@ -183,7 +183,7 @@ func TestNSXSlow(t *testing.T) {
 func TestNSXSessions(t *testing.T) {
 	r := startNSX(t)
 	refusal := (*fault.Refusal)(nil)
-	if _, err := r.Inject(t.Context(), fault.Request{Kind: "nsx.session-expired"}); !errors.As(err, &refusal) || !strings.Contains(refusal.Message, "nobody has a session") {
+	if _, err := r.Inject(t.Context(), fault.Request{Kind: "nsx.session-expired"}); !errors.As(err, &refusal) || !strings.Contains(refusal.Message, "no client has a session") {
 		t.Errorf("without a session: %v", err)
 	}
 	r.login()
