@@ -18,6 +18,7 @@ func ipPools() schema.GroupVersionResource   { return resource(nsxGroup, "v1alph
 func staticRoutes() schema.GroupVersionResource {
 	return resource(vpcGroup, "v1alpha1", "staticroutes")
 }
+
 func allocations() schema.GroupVersionResource {
 	return resource(vpcGroup, "v1alpha1", "ipaddressallocations")
 }

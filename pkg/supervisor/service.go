@@ -99,7 +99,7 @@ func (s *Supervisor) deleteService(ctx context.Context, o *unstructured.Unstruct
 	}
 	core := s.core.CoreV1()
 	for _, err := range []error{
-		core.Endpoints(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}), //nolint:staticcheck // VM Operator writes Endpoints
+		core.Endpoints(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}),
 		core.Services(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{}),
 	} {
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -130,7 +130,7 @@ func (s *Supervisor) ensureService(ctx context.Context, o *unstructured.Unstruct
 	next.Labels, next.Annotations = maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
 	next.OwnerReferences = []metav1.OwnerReference{ownerReference(o)}
 	next.Spec.Type, next.Spec.ExternalName = spec.Type, spec.ExternalName
-	next.Spec.LoadBalancerIP, next.Spec.LoadBalancerSourceRanges = spec.LoadBalancerIP, spec.LoadBalancerSourceRanges //nolint:staticcheck // as VM Operator
+	next.Spec.LoadBalancerIP, next.Spec.LoadBalancerSourceRanges = spec.LoadBalancerIP, spec.LoadBalancerSourceRanges
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
 		next.Spec.AllocateLoadBalancerNodePorts = new(bool)
 	}
@@ -229,7 +229,7 @@ func (s *Supervisor) ensureEndpoints(ctx context.Context, o *unstructured.Unstru
 	if len(subset.Addresses) > 0 {
 		next.Subsets = []corev1.EndpointSubset{subset} //nolint:staticcheck // VM Operator writes Endpoints
 	}
-	client := s.core.CoreV1().Endpoints(o.GetNamespace()) //nolint:staticcheck // VM Operator writes Endpoints
+	client := s.core.CoreV1().Endpoints(o.GetNamespace())
 	had, err := client.Get(ctx, o.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -155,8 +155,14 @@ func size(class string) (cpus int, memory int64) {
 		cpus   int
 		memory int64
 	}{
-		{"-xsmall", 2, 2048}, {"-small", 2, 4096}, {"-medium", 2, 8192}, {"-8xlarge", 32, 131072}, {"-4xlarge", 16, 131072},
-		{"-2xlarge", 8, 65536}, {"-xlarge", 4, 32768}, {"-large", 4, 16384},
+		{"-xsmall", 2, 2048},
+		{"-small", 2, 4096},
+		{"-medium", 2, 8192},
+		{"-8xlarge", 32, 131072},
+		{"-4xlarge", 16, 131072},
+		{"-2xlarge", 8, 65536},
+		{"-xlarge", 4, 32768},
+		{"-large", 4, 16384},
 	} {
 		if strings.HasSuffix(class, s.suffix) {
 			return s.cpus, s.memory

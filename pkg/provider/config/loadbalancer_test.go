@@ -113,7 +113,8 @@ func TestNSXLogins(t *testing.T) {
 		"certificate": {"host: n, clientAuthCertFile: /c, clientAuthKeyFile: /k", nil, NSX{Host: "n", ClientAuthCertFile: "/c", ClientAuthKeyFile: "/k"}, ""},
 		"token":       {"host: n/vmc, vmcAccessToken: t, vmcAuthHost: h/p", nil, NSX{Host: "n/vmc", VMCAccessToken: "t", VMCAuthHost: "h/p"}, ""},
 		"secret and user": {
-			"host: n, user: a, password: b, secretName: s, secretNamespace: n", nil, NSX{Host: "n", Secret: SecretRef{"n", "s"}},
+			"host: n, user: a, password: b, secretName: s, secretNamespace: n", nil,
+			NSX{Host: "n", Secret: SecretRef{"n", "s"}},
 			"c:2: nsxt.user: has no effect: NSX is asked with secretName and secretNamespace",
 		},
 		"remote with a certificate": {

@@ -198,9 +198,9 @@ func wanted(s *corev1.Service) string {
 	return cmp.Or(strings.TrimSpace(s.Annotations[ClassAnnotation]), config.DefaultClass)
 }
 
-// event writes an Event on a Service.
-func (b *Balancer) event(s *corev1.Service, kind, reason, message string) {
+// warn writes a warning on a Service.
+func (b *Balancer) warn(s *corev1.Service, reason, message string) {
 	if b.cfg.Event != nil {
-		b.cfg.Event(s, kind, reason, message)
+		b.cfg.Event(s, corev1.EventTypeWarning, reason, message)
 	}
 }

@@ -52,7 +52,7 @@ func (b *Balancer) checkOne(ctx context.Context, c check) {
 		case nsx.Realized:
 			b.realized.Store(true)
 		case nsx.Failed:
-			b.event(c.service, corev1.EventTypeWarning, ReasonNotRealized, fmt.Sprintf(
+			b.warn(c.service, ReasonNotRealized, fmt.Sprintf(
 				"the address will not answer: NSX cannot realize the load balancer service: %s; give the gateway %s an edge cluster and one load balancer service only",
 				reason, b.cfg.Settings.Tier1GatewayPath))
 			return
@@ -60,7 +60,7 @@ func (b *Balancer) checkOne(ctx context.Context, c check) {
 	}
 	for _, s := range c.servers {
 		if state, reason := b.awaitRealized(ctx, s); state == nsx.Failed {
-			b.event(c.service, corev1.EventTypeWarning, ReasonNotRealized, fmt.Sprintf(
+			b.warn(c.service, ReasonNotRealized, fmt.Sprintf(
 				"the address will not answer at one of its ports: NSX cannot realize the virtual server %s: %s", s, reason))
 		}
 	}

@@ -153,10 +153,10 @@ func (e *ensuring) classify() error {
 	old.name, old.IPPoolID, old.IPPoolName = has, pool, ""
 	e.class = old
 	if has != name && !known {
-		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
+		e.warn(e.service, ReasonClassKept, fmt.Sprintf(
 			"the load balancer stays in the class %s: the annotation %s is %q, and the configuration has no such class", has, ClassAnnotation, name))
 	} else if has != name {
-		e.event(e.service, corev1.EventTypeWarning, ReasonClassKept, fmt.Sprintf(
+		e.warn(e.service, ReasonClassKept, fmt.Sprintf(
 			"the load balancer stays in the class %s, because its address is of that class: to have it in the class %s, delete the Service and create it again", has, name))
 	}
 	return nil

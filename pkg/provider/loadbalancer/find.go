@@ -168,7 +168,7 @@ func (b *Balancer) noteForeign(s *corev1.Service, f found) {
 		return
 	}
 	b.log.Warn("objects with the tags of a Service are not certainly those of this cluster, and are left alone", "service", keyOf(s), "paths", paths)
-	b.event(s, corev1.EventTypeWarning, ReasonForeignObjects, fmt.Sprintf(
+	b.warn(s, ReasonForeignObjects, fmt.Sprintf(
 		"NSX has %d objects with the tags of this Service that another cluster of the same name may have made, and leaves them alone: give each cluster its own --cluster-name, or delete them (%s)",
 		len(paths), strings.Join(paths[:min(3, len(paths))], ", ")))
 }

@@ -2,7 +2,6 @@ package loadbalancer_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -293,19 +292,4 @@ func nodes(n int) []*corev1.Node {
 		})
 	}
 	return all
-}
-
-// text is an object as JSON, without what NSX sets.
-func text(o tree.Object) string {
-	kept := tree.Object{}
-	for k, v := range o {
-		if !strings.HasPrefix(k, "_") && !slices.Contains([]string{"unique_id", "realization_id"}, k) {
-			kept[k] = v
-		}
-	}
-	b, err := json.MarshalIndent(kept, "", " ")
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }

@@ -23,8 +23,7 @@ var (
 	// ErrUUIDChanged reports that the VM with a node's name has another BIOS UUID than the node's providerID.
 	ErrUUIDChanged = errors.New("the VirtualMachine of the node's name has another BIOS UUID now")
 
-	errNoProviderID = errors.New("it has no providerID")
-	errOutdated     = errors.New("vm is gone, but")
+	errOutdated = errors.New("vm is gone, but")
 )
 
 // InstanceExists implements [cloudprovider.InstancesV2]. The caller deletes a node for which it returns false. It returns false

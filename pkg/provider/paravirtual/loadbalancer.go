@@ -348,7 +348,7 @@ func (l loadBalancers) spec(clusterName string, service *corev1.Service) (vmoper
 	s := vmoperator.VirtualMachineServiceSpec{
 		Type:                     "LoadBalancer",
 		Selector:                 selector(clusterName, l.opts.Legacy),
-		LoadBalancerIP:           service.Spec.LoadBalancerIP, //nolint:staticcheck // deprecated, and the field that upstream passes on
+		LoadBalancerIP:           service.Spec.LoadBalancerIP,
 		LoadBalancerSourceRanges: service.Spec.LoadBalancerSourceRanges,
 	}
 	for _, p := range service.Spec.Ports {

@@ -120,7 +120,7 @@ func TestLoadBalancerLife(t *testing.T) {
 	s.edit(t, "virtualmachineservices", name, field("10.20.0.1", "spec", "clusterIp"), field("nsx", "metadata", "annotations", "example.com/theirs"))
 	service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "dns", Protocol: corev1.ProtocolUDP, Port: 53, NodePort: 30053})
 	service.Spec.LoadBalancerSourceRanges = nil
-	service.Spec.LoadBalancerIP = "10.9.0.9" //nolint:staticcheck // as upstream
+	service.Spec.LoadBalancerIP = "10.9.0.9"
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	service.Spec.HealthCheckNodePort = 31999
 	if _, err := lb.EnsureLoadBalancer(t.Context(), cluster, service, nil); err != nil {

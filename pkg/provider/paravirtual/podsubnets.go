@@ -31,7 +31,7 @@ const (
 	poolSuffix    = "-ippool"
 	subnetsPeriod = time.Minute
 
-	// ReasonPodSubnet: a Node gets no Pod subnet, or has another one than NSX allocated.
+	// ReasonPodSubnet is of Events on a Node that gets no Pod subnet, or has another one than NSX allocated.
 	ReasonPodSubnet = "PodSubnetUnavailable"
 	// podSubnetConcern is whether a Node has its Pod subnet.
 	podSubnetConcern nodeevent.Concern = 3

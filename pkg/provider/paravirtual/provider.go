@@ -180,7 +180,7 @@ func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, sto
 
 func (p *Provider) start(ctx context.Context, client kubernetes.Interface) {
 	p.running.Go(func() { p.record(ctx, client) })
-	first := p.follow(ctx)
+	first := p.follow()
 	p.running.Go(func() { p.followFiles(ctx, first) })
 	if p.opts.RoutablePods {
 		p.running.Go(func() { p.podSubnets(client).run(ctx) })
@@ -218,7 +218,7 @@ func (p *Provider) event(object *corev1.Service, kind, reason, message string) {
 }
 
 // follow starts to follow the VirtualMachines of the namespace that the credentials name, and makes them current.
-func (p *Provider) follow(ctx context.Context) *machines {
+func (p *Provider) follow() *machines {
 	namespace, err := p.connection.Namespace()
 	if err != nil { // the file was readable in New
 		p.log.Error("namespace is unknown", "err", err)

@@ -93,9 +93,9 @@ const roleName = "vsphere-cloud-controller-manager"
 type LoadBalancers string
 
 const (
-	// OfSupervisor: VirtualMachineServices, with --cloud-provider=vsphere-paravirtual.
+	// OfSupervisor is for VirtualMachineServices, with --cloud-provider=vsphere-paravirtual.
 	OfSupervisor LoadBalancers = "supervisor"
-	// OfNSX: the configuration has load balancers in NSX.
+	// OfNSX is for a configuration with load balancers in NSX.
 	OfNSX LoadBalancers = "nsx"
 )
 

@@ -241,7 +241,8 @@ func TestUpstreams(t *testing.T) {
 		r.put(gateway+"/static-routes/"+node+"_"+cidr+"_24", tree.Object{
 			"display_name": "kubernetes_x", "network": cidr + "/24", "next_hops": []any{tree.Object{"ip_address": "10.0.0.77"}},
 			"tags": []any{
-				tree.Object{"scope": "vsphere.k8s.io/cluster-name", "tag": cluster}, tree.Object{"scope": "vsphere.k8s.io/node-name", "tag": "worker-0"},
+				tree.Object{"scope": "vsphere.k8s.io/cluster-name", "tag": cluster},
+				tree.Object{"scope": "vsphere.k8s.io/node-name", "tag": "worker-0"},
 				tree.Object{"scope": "team", "tag": "net"},
 			},
 		})

@@ -6,6 +6,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +22,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"crypto/tls"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"

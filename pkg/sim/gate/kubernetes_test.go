@@ -38,7 +38,7 @@ func TestKubernetesStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	g.handle(w, httptest.NewRequest("GET", "/api/v1/namespaces", nil))
+	g.handle(w, httptest.NewRequest(http.MethodGet, "/api/v1/namespaces", nil))
 	var s kubernetesStatus
 	if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil {
 		t.Fatalf("%v: %s", err, w.Body)

@@ -30,9 +30,10 @@ const (
 	DefaultDirectory = "/etc/cloud/ccm-provider"
 	// DefaultHost is the Supervisor's name in the guest cluster: a Service without a selector.
 	DefaultHost = "supervisor.default.svc"
-	// AddressEnv and PortEnv are the environment variables with the Supervisor's address and port.
+	// AddressEnv is the environment variable with the Supervisor's address.
 	AddressEnv = "SUPERVISOR_APISERVER_ENDPOINT_IP"
-	PortEnv    = "SUPERVISOR_APISERVER_PORT"
+	// PortEnv is the one with its port.
+	PortEnv = "SUPERVISOR_APISERVER_PORT"
 
 	tokenFile     = "token"
 	caFile        = "ca.crt"
