@@ -22,8 +22,8 @@ type virtualMachine struct {
 }
 
 // TestSupervisor: the unmodified release runs in its vsphere-paravirtual mode. It initializes the nodes from VirtualMachines, gives a
-// Service the address of a VirtualMachineService, follows a power-off, a new VirtualMachine and a new token, waits for a Supervisor
-// that is down, and deletes the Node of a VirtualMachine that was deleted.
+// Service the address of a VirtualMachineService, follows a power-off and a new VirtualMachine, and deletes the Node of a
+// VirtualMachine that was deleted.
 func TestSupervisor(t *testing.T) {
 	cpi := os.Getenv("UPSTREAM_CPI")
 	if cpi == "" {
