@@ -306,7 +306,7 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 		return w != nil && w.IsCut()
 	}
 	_, others := s.sourced()
-	return &inspect.Inspector{
+	i := &inspect.Inspector{
 		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
 		Datastores: func() []api.Datastore { return vcentersOf(s).Datastores() },
 		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, SharedCluster: others, VMOf: s.causes.VM,
@@ -347,4 +347,8 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 			},
 		},
 	}
+	if hasNSX(s) {
+		i.NSX = s.nsx.Rows
+	}
+	return i
 }

@@ -93,6 +93,7 @@ metadata: {name: nsx}
 		body, err := io.ReadAll(resp.Body)
 		return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(body), "default/web")
 	})
+	s.Await("explain says what NSX has", time.Minute, func() bool { return strings.Contains(s.Run("explain", "service", "web"), "objects, all realized") })
 
 	s.Run("kubectl", "apply", "-f", h.File("class.yaml", `apiVersion: v1
 kind: Service

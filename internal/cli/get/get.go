@@ -1,6 +1,7 @@
 package get
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ func NewCmdNSX(d *command.Deps, runF func(context.Context, *options) error) *cob
 			return []string{o.Path, o.Service, o.Type}
 		},
 		one: "NSX object", many: "NSX objects",
+		none:    "NSX objects: the topology has no NSX Manager\ntry: add \"nsx: {}\" to its spec, and vsphere-sandbox up FILE --loadbalancer nsx",
 		columns: "gateways, IP pools, load balancers, virtual servers and others\nof the NSX Manager, with the Service that each belongs to. -o json has them as\nthe Policy API does. NAME is a path, a type, or NAMESPACE/NAME of a Service",
 	}, "nsx", []string{"nsxobjects"}, complete.NSX(d), runF)
 }
@@ -166,6 +168,7 @@ type resource[T any] struct {
 	names   func(T) []string // what an item goes by on the command line
 	one     string           // "vCenter"
 	many    string           // "vCenters"
+	none    string           // after "no", and what to do about it; many by default
 	use     string           // what the command is called
 	columns string           // what the table shows, for the help text
 }
@@ -216,7 +219,7 @@ func run[T any](ctx context.Context, o *options, r resource[T]) error {
 	kind := r.kind(o.now())
 	if !o.watch {
 		if len(items) == 0 {
-			fmt.Fprintf(o.streams.Err, "no %s\n", r.many)
+			fmt.Fprintf(o.streams.Err, "no %s\n", cmp.Or(r.none, r.many))
 		}
 		return output.List(o.streams.Out, o.flags, kind, items)
 	}

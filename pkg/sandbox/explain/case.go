@@ -207,6 +207,7 @@ const (
 	eventLog    = "event log"
 	sandbox     = "sandbox"
 	logOfCCM    = "log of ccm"
+	nsxManager  = "NSX Manager"
 )
 
 // question is one that is being answered.

@@ -21,6 +21,8 @@ type Service struct {
 	// Slices are its EndpointSlices, Reported the Events on it: there a load balancer says what it does, or why it cannot.
 	Slices   Answer[[]discoveryv1.EndpointSlice]
 	Reported Answer[[]corev1.Event]
+	// NSX are the objects of the NSX Manager, of all Services; nil without a manager.
+	NSX *Answer[[]api.NSXObject]
 }
 
 // Explain answers all questions about it.
@@ -28,7 +30,7 @@ func (c Service) Explain() api.Explanation {
 	key := c.Service.Namespace + "/" + c.Service.Name
 	about := func(e event.Event) bool { return e.Object.Kind == "Service" && e.Object.Name == key }
 	e := api.Explanation{Subject: api.Subject{Kind: "service", Name: key}, Events: History(c.Events, about)}
-	e.Questions = sorted([]question{c.address(), c.endpoints()})
+	e.Questions = sorted([]question{c.address(), c.realized(), c.endpoints()})
 	e.Summary = summary("service "+key, e.Questions, "")
 	return e
 }
@@ -66,6 +68,54 @@ func (c Service) address() (q question) {
 		q.answer(event.Warning, "", "nothing has served its class %q yet", *s.Spec.LoadBalancerClass)
 	default:
 		q.answer(event.Warning, "", "nothing has given it one yet, and no Event says why")
+	}
+	return q
+}
+
+// realized says what NSX has made of the Service.
+func (c Service) realized() (q question) {
+	s := c.Service
+	if c.NSX == nil || s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return q
+	}
+	q.Ask = "What does NSX have of it?"
+	if c.NSX.Err != nil {
+		q.saw(nsxManager, unknown, "objects", "%v", c.NSX.Err)
+		q.answer(event.Warning, "", "unknown: the objects of the NSX Manager could not be read")
+		return q
+	}
+	const look = "vsphere-sandbox get nsx "
+	all, waiting := 0, 0
+	var failed string
+	for _, o := range c.NSX.Is {
+		if o.Service != s.Namespace+"/"+s.Name {
+			continue
+		}
+		all++
+		text := o.State
+		if o.Address != "" {
+			text += ", " + o.Address
+		}
+		switch o.State {
+		case "REALIZED":
+			q.saw(nsxManager, fine, o.Type+" "+o.Name, "%s", text)
+		case "ERROR":
+			q.saw(nsxManager, wrong, o.Type+" "+o.Name, "%s: %s", text, o.Error)
+			failed = cmp.Or(failed, "NSX cannot realize "+o.Type+" "+o.Name+": "+o.Error)
+		default:
+			q.saw(nsxManager, neither, o.Type+" "+o.Name, "%s", text)
+			waiting++
+		}
+	}
+	switch {
+	case failed != "":
+		q.answer(event.Error, look+s.Namespace+"/"+s.Name, "%s", failed)
+	case all == 0:
+		q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing: the cloud controller manager has made no object for it")
+	case waiting > 0:
+		q.answer(event.Warning, look+s.Namespace+"/"+s.Name, "%d objects, of which NSX has not realized %d yet", all, waiting)
+	default:
+		q.answer(event.Info, "", "%d objects, all realized", all)
 	}
 	return q
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // service is the case of one that answers, with changes.
@@ -37,6 +38,13 @@ func TestService(t *testing.T) {
 			c.Reported.Is = append(c.Reported.Is, corev1.Event{Type: kind, Reason: reason, Message: text})
 		}
 	}
+	inNSX := func(state string) func(*Service) {
+		return func(c *Service) {
+			c.NSX = &Answer[[]api.NSXObject]{Is: []api.NSXObject{
+				{Type: "LBVirtualServer", Name: "vs", Service: "shop/web", State: state, Error: "no edge"}, {Type: "LBPool", Service: "shop/other", State: "ERROR"},
+			}}
+		}
+	}
 	for _, tc := range []struct {
 		name    string
 		service Service
@@ -61,6 +69,10 @@ func TestService(t *testing.T) {
 		{"not ready", service(func(c *Service) { c.Slices.Is[0].Endpoints[0].Conditions.Ready = new(false) }), "What answers?", event.Error, "0 of 1 endpoints are ready", "get pods -n shop"},
 		{"no pods", service(func(c *Service) { c.Slices.Is = nil }), "What answers?", event.Error, "no pod has its labels app=web", "-l app=web"},
 		{"no selector", service(func(c *Service) { c.Slices.Is, c.Service.Spec.Selector = nil, nil }), "What answers?", event.Warning, "it selects no pods", ""},
+		{"NSX fails", service(inNSX("ERROR")), "What does NSX have of it?", event.Error, "NSX cannot realize LBVirtualServer vs: no edge", "get nsx shop/web"},
+		{"NSX works", service(inNSX("UNREALIZED")), "What does NSX have of it?", event.Warning, "1 objects, of which NSX has not realized 1 yet", "get nsx shop/web"},
+		{"NSX has nothing", service(func(c *Service) { c.NSX = &Answer[[]api.NSXObject]{} }), "What does NSX have of it?", event.Warning, "has made no object for it", "logs ccm"},
+		{"NSX unknown", service(func(c *Service) { c.NSX = &Answer[[]api.NSXObject]{Err: errors.New("refused")} }), "What does NSX have of it?", event.Warning, "could not be read", ""},
 		{"slices unknown", service(func(c *Service) { c.Slices.Err = errors.New("refused") }), "What answers?", event.Warning, "its EndpointSlices could not be read", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -35,6 +35,8 @@ type Inspector struct {
 	// Cut reports whether the network path of a Node to the API server is cut.
 	Cut func(node string) bool
 	CCM CCM
+	// NSX lists the objects of the NSX Manager; nil without one.
+	NSX func() ([]api.NSXObject, error)
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 	// SharedCluster: the cluster is not the sandbox's own.

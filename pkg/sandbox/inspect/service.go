@@ -35,6 +35,10 @@ func (i *Inspector) explainService(ctx context.Context, r api.Subject) (api.Expl
 		return api.Explanation{}, err
 	}
 	c := explain.Service{Around: i.Sources(s.Name).Around, Service: s}
+	if i.NSX != nil {
+		c.NSX = new(explain.Answer[[]api.NSXObject])
+		c.NSX.Is, c.NSX.Err = i.NSX()
+	}
 	together(ctx,
 		func(ctx context.Context) {
 			var list *discoveryv1.EndpointSliceList
