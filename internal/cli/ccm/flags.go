@@ -40,12 +40,6 @@ const None = "none"
 // None reports whether to boot without one.
 func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
-// Builtin reports whether to boot with the built-in one.
-func (f *Flags) Builtin() bool {
-	source, err := programs.CCM.Parse(f.Source)
-	return err == nil && source.Kind() == programs.Builtin && f.Watch == "" && f.Manifest == "" && !f.None()
-}
-
 // watchSource is the value of --ccm-watch that stands for the program of --ccm.
 const watchSource = ":ccm"
 

@@ -467,6 +467,7 @@ func (b *Balancer) lbService(ctx context.Context, cluster string) (string, error
 	for _, other := range list {
 		b.view.put(other)
 	}
+	// Two of the same millisecond may give way to each other: then one attempt fails, and the next finds what is left.
 	for _, other := range b.servicesAt(gateway) {
 		if other.Path() != o.Path() && other.Number(fieldCreated) <= o.Number(fieldCreated) {
 			return other.Path(), b.delete(ctx, o)

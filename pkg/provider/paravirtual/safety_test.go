@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,7 +110,7 @@ func TestNothingIsDeletedOnDoubt(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSupervisor(t)
 			s.add(machine(0), machine(1))
-			r := start(t, s, func(o *Options) { o.Supervisor.CallTimeout = 200 * time.Millisecond }, true, newNode(0), newNode(1))
+			r := start(t, s, nil, true, newNode(0), newNode(1))
 			s.forget("worker-0")
 			tc.do(t, r)
 			// The store may still have the VM; a new watch does not.

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -136,7 +134,7 @@ func TestHealth(t *testing.T) {
 	if all := p.Health(); all != nil {
 		t.Errorf("before Initialize: %v", all)
 	}
-	r := start(t, s, func(o *Options) { o.Supervisor.CallTimeout = 200 * time.Millisecond }, true, []*corev1.Node{}...)
+	r := start(t, s, nil, true)
 	if all := r.Health(); len(all) != 1 || !all[0].Connected || !all[0].Synced || all[0].Err != nil {
 		t.Errorf("%+v", all)
 	}
