@@ -113,14 +113,13 @@ func TestNothingIsDeletedOnDoubt(t *testing.T) {
 			r := start(t, s, nil, true, newNode(0), newNode(1))
 			s.forget("worker-0")
 			tc.do(t, r)
-			// The store may still have the VM; a new watch does not.
-			r.server.CloseClientConnections()
 			eventually(t, "the error", func() error {
 				exists, err := r.InstanceExists(t.Context(), newNode(0))
 				if !exists && err == nil {
 					t.Fatal("reported gone")
 				}
-				if err == nil {
+				if err == nil { // The store still has the VM; after a new list it does not. The watch may not have begun before.
+					r.server.CloseClientConnections()
 					return errWaiting
 				}
 				if !strings.Contains(err.Error(), tc.want) {
