@@ -67,7 +67,7 @@ func confinements() []confinement {
 		},
 		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
-			in:      []string{"internal/cli/clitest", "internal/race", "internal/upstream/upstreamtest", "pkg/tui/tuitest", "test/program"},
+			in:      []string{"internal/cli/clitest", "internal/race", "internal/upstream/upstreamtest", "pkg/sim/nsx/nsxtest", "pkg/tui/tuitest", "test/program"},
 			tests:   true,
 			why:     "what only tests need is not linked into the program",
 		},

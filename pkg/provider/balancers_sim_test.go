@@ -1,21 +1,16 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -23,43 +18,14 @@ import (
 // kube-system/nsx.
 func startNSX(t *testing.T) (*nsx.Manager, func(conf)) {
 	t.Helper()
-	ca, err := cert.NewCA("nsx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := nsx.Start(l, nsx.Options{CA: ca, Accounts: []nsx.Account{{User: "ccm", Password: "right", Role: nsx.EnterpriseAdmin}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
+	m := nsxtest.Start(t, nsx.Options{Accounts: []nsx.Account{{User: "ccm", Password: "right", Role: nsx.EnterpriseAdmin}}})
+	m.Put("/infra/tier-1s/one", tree.Object{})
+	m.Put("/infra/ip-pools/services", tree.Object{})
+	m.Put("/infra/ip-pools/services/ip-subnets/one", tree.Object{
+		"cidr": "10.20.0.0/24", "allocation_ranges": []any{tree.Object{"start": "10.20.0.5", "end": "10.20.0.50"}},
 	})
-	for _, o := range []struct {
-		path   string
-		object tree.Object
-	}{
-		{"/infra/tier-1s/one", tree.Object{}},
-		{"/infra/ip-pools/services", tree.Object{}},
-		{"/infra/ip-pools/services/ip-subnets/one", tree.Object{"cidr": "10.20.0.0/24", "allocation_ranges": []any{tree.Object{"start": "10.20.0.5", "end": "10.20.0.50"}}}},
-	} {
-		if _, err := m.Tree().Put(o.path, o.object, "admin"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	authority := filepath.Join(t.TempDir(), "nsx.crt")
-	if err := os.WriteFile(authority, ca.Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return m, func(c conf) {
-		c["nsxt"] = conf{"host": m.Addr(), "caFile": authority, "secretName": "nsx", "secretNamespace": "kube-system"}
+	return m.Manager, func(c conf) {
+		c["nsxt"] = conf{"host": m.Addr(), "caFile": m.CAFile, "secretName": "nsx", "secretNamespace": "kube-system"}
 		c["loadBalancer"] = conf{
 			"size": "SMALL", "tier1GatewayPath": "/infra/tier-1s/one", "ipPoolName": "services",
 			"tcpAppProfileName": "default-tcp-lb-app-profile", "udpAppProfileName": "default-udp-lb-app-profile",

@@ -132,11 +132,11 @@ func TestObjects(t *testing.T) {
 // TestAuthentication: each way of upstream's configuration.
 func TestAuthentication(t *testing.T) {
 	r := start(t, 0)
-	pair, err := r.ca.Sign(cert.Leaf{CommonName: "ccm"})
+	pair, err := r.CA.Sign(cert.Leaf{CommonName: "ccm"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	crt, key := r.file("ccm.crt", pair.Cert), r.file("ccm.key", pair.Key)
+	crt, key := r.File("ccm.crt", pair.Cert), r.File("ccm.key", pair.Key)
 	for name, tc := range map[string]struct {
 		edit func(*nsxtconfig.Config)
 		want string

@@ -1,13 +1,10 @@
 package nsx
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,8 +16,8 @@ import (
 	"k8s.io/cloud-provider-vsphere/pkg/nsxt"
 	nsxtconfig "k8s.io/cloud-provider-vsphere/pkg/nsxt/config"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -38,41 +35,17 @@ func TestMain(m *testing.M) {
 }
 
 // rig is an NSX Manager with a gateway, an edge cluster and an IP pool.
-type rig struct {
-	*testing.T
-	*nsx.Manager
-	dir string
-	ca  *cert.CA
-}
+type rig struct{ *nsxtest.Manager }
 
 func start(t *testing.T, realize time.Duration) *rig {
 	t.Helper()
-	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := nsx.Start(l, nsx.Options{CA: ca, Realize: realize, Accounts: []nsx.Account{
+	m := nsxtest.Start(t, nsx.Options{Realize: realize, Accounts: []nsx.Account{
 		{User: "admin", Password: "right", Role: nsx.EnterpriseAdmin},
 		{User: "remote@corp", Password: "right", Role: nsx.EnterpriseAdmin, Remote: true},
 		{User: "ccm", Role: nsx.EnterpriseAdmin},
 		{User: "auditor", Password: "right", Role: nsx.Auditor},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	r := &rig{T: t, Manager: m, dir: t.TempDir(), ca: ca}
-	r.file("ca.crt", ca.Cert)
+	r := &rig{m}
 	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +67,10 @@ func start(t *testing.T, realize time.Duration) *rig {
 	return r
 }
 
-func (r *rig) file(name string, content []byte) string {
-	r.Helper()
-	path := filepath.Join(r.dir, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		r.Fatal(err)
-	}
-	return path
-}
-
 // connector returns upstream's connection.
 func (r *rig) connector(edit func(*nsxtconfig.Config)) client.Connector {
 	r.Helper()
-	c := &nsxtconfig.Config{Host: r.Addr(), User: "admin", Password: "right", CAFile: filepath.Join(r.dir, "ca.crt")}
+	c := &nsxtconfig.Config{Host: r.Addr(), User: "admin", Password: "right", CAFile: r.CAFile}
 	if edit != nil {
 		edit(c)
 	}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -133,7 +132,7 @@ func sides(t *testing.T, edit func(*lbconfig.LBConfig, *config.LoadBalancer)) []
 		begin("upstream", func(r *rig) cloudprovider.LoadBalancer { return r.balancer(theirs) }),
 		begin("ours", func(r *rig) cloudprovider.LoadBalancer {
 			client, err := nsx.New(nsx.Config{
-				Host: r.Addr(), CAFile: filepath.Join(r.dir, "ca.crt"), UserAgent: "test",
+				Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test",
 				Credentials: func(context.Context) (nsx.Credentials, error) {
 					return nsx.Credentials{User: "admin", Password: "right"}, nil
 				},

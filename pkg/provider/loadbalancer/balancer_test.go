@@ -260,7 +260,7 @@ func TestCollect(t *testing.T) {
 	r.ensure(p, gone, 1)
 	// As upstream's provider makes it, or a user by hand.
 	stray := "/infra/lb-pools/2c3e1a55-0d2c-4a39-9d0e-3a3f0f0b7a11"
-	r.put(stray, tree.Object{"tags": []any{
+	r.Put(stray, tree.Object{"tags": []any{
 		tree.Object{"scope": "owner", "tag": loadbalancer.AppName}, tree.Object{"scope": "cluster", "tag": cluster}, tree.Object{"scope": "service", "tag": "default/none"},
 	}})
 	want := r.counts("default/kept")

@@ -3,9 +3,6 @@ package loadbalancer_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	simnsx "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -33,11 +30,7 @@ const (
 )
 
 // rig is an NSX Manager with a gateway, an edge cluster, and the IP pools "services" and "public".
-type rig struct {
-	testing.TB
-	*simnsx.Manager
-	dir string
-}
+type rig struct{ *nsxtest.Manager }
 
 type rigOptions struct {
 	realize time.Duration
@@ -47,33 +40,12 @@ type rigOptions struct {
 
 func start(t testing.TB, o rigOptions) *rig {
 	t.Helper()
-	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := simnsx.Start(l, simnsx.Options{CA: ca, Realize: o.realize, Accounts: []simnsx.Account{
+	m := nsxtest.Start(t, simnsx.Options{Realize: o.realize, Accounts: []simnsx.Account{
 		{User: "admin", Password: "right", Role: simnsx.EnterpriseAdmin},
 		{User: "ccm", Password: "right", Role: simnsx.EnterpriseAdmin},
 		{User: "auditor", Password: "right", Role: simnsx.Auditor},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	r := &rig{TB: t, Manager: m, dir: t.TempDir()}
-	if err := os.WriteFile(filepath.Join(r.dir, "ca.crt"), ca.Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r := &rig{m}
 	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,24 +53,17 @@ func start(t testing.TB, o rigOptions) *rig {
 	if o.last != "" {
 		last = o.last
 	}
-	r.put(gateway, tree.Object{})
+	r.Put(gateway, tree.Object{})
 	if !o.noEdge {
-		r.put(gateway+"/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"})
+		r.Put(gateway+"/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"})
 	}
 	for pool, ends := range map[string][2]string{"services": {"10.20.0.10", last}, "public": {"203.0.113.10", "203.0.113.20"}} {
-		r.put("/infra/ip-pools/"+pool, tree.Object{"display_name": "Pool " + pool, "ip_release_delay": int64(0)})
-		r.put("/infra/ip-pools/"+pool+"/ip-subnets/one", tree.Object{
+		r.Put("/infra/ip-pools/"+pool, tree.Object{"display_name": "Pool " + pool, "ip_release_delay": int64(0)})
+		r.Put("/infra/ip-pools/"+pool+"/ip-subnets/one", tree.Object{
 			"cidr": ends[0][:strings.LastIndex(ends[0], ".")] + ".0/24", "allocation_ranges": []any{tree.Object{"start": ends[0], "end": ends[1]}},
 		})
 	}
 	return r
-}
-
-func (r *rig) put(path string, o tree.Object) {
-	r.Helper()
-	if _, err := r.Tree().Put(path, o, "admin"); err != nil {
-		r.Fatal(err)
-	}
 }
 
 func (r *rig) rule(rule gate.Rule) (remove func()) {
@@ -197,7 +162,7 @@ func (r *rig) process(w *world, o processOptions) *process {
 	var mu sync.Mutex
 	n := 0
 	cfg := nsx.Config{
-		Host: r.Addr(), CAFile: filepath.Join(r.dir, "ca.crt"), UserAgent: "test", CallTimeout: 2 * time.Second, Patience: 3 * time.Second,
+		Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test", CallTimeout: 2 * time.Second, Patience: 3 * time.Second,
 		Credentials: func(context.Context) (nsx.Credentials, error) {
 			return nsx.Credentials{User: "ccm", Password: "right"}, nil
 		},

@@ -428,7 +428,7 @@ func TestBadInput(t *testing.T) {
 			}
 			r := start(t, o)
 			if tc.rig.last != "" { // another user has the only address
-				r.put("/infra/ip-pools/services/ip-allocations/taken", tree.Object{})
+				r.Put("/infra/ip-pools/services/ip-allocations/taken", tree.Object{})
 			}
 			w := newWorld("ours")
 			s := tc.service
@@ -527,7 +527,7 @@ func TestAdopted(t *testing.T) {
 		for _, field := range []string{"id", "path", "relative_path", "_revision"} {
 			delete(o, field)
 		}
-		r.put(moved[path], o)
+		r.Put(moved[path], o)
 	}
 	upstream := r.objects()
 

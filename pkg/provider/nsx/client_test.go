@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,15 +17,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	simnsx "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
 // rig is a simulated manager.
 type rig struct {
-	*testing.T
-	*simnsx.Manager
-	ca  *cert.CA
-	dir string
+	*nsxtest.Manager
 
 	mu    sync.Mutex
 	calls []nsx.Call
@@ -37,52 +32,22 @@ type rig struct {
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := simnsx.Start(l, simnsx.Options{CA: ca, Accounts: []simnsx.Account{
+	return &rig{Manager: nsxtest.Start(t, simnsx.Options{Accounts: []simnsx.Account{
 		{User: "admin", Password: "right", Role: simnsx.EnterpriseAdmin},
 		{User: "remote@corp", Password: "right", Role: simnsx.EnterpriseAdmin, Remote: true},
 		{User: "auditor", Password: "right", Role: simnsx.Auditor},
 		{User: "ccm", Role: simnsx.EnterpriseAdmin},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	r := &rig{T: t, Manager: m, ca: ca, dir: t.TempDir()}
-	r.file("ca.crt", ca.Cert)
-	return r
-}
-
-func (r *rig) file(name string, content []byte) string {
-	r.Helper()
-	path := filepath.Join(r.dir, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		r.Fatal(err)
-	}
-	return path
+	}})}
 }
 
 // certificate writes a client's certificate and its key.
 func (r *rig) certificate(name string) (crt, key string) {
 	r.Helper()
-	pair, err := r.ca.Sign(cert.Leaf{CommonName: name})
+	pair, err := r.CA.Sign(cert.Leaf{CommonName: name})
 	if err != nil {
 		r.Fatal(err)
 	}
-	return r.file("client.crt", pair.Cert), r.file("client.key", pair.Key)
+	return r.File("client.crt", pair.Cert), r.File("client.key", pair.Key)
 }
 
 func as(c nsx.Credentials) func(context.Context) (nsx.Credentials, error) {
@@ -93,7 +58,7 @@ func as(c nsx.Credentials) func(context.Context) (nsx.Credentials, error) {
 func (r *rig) client(edit func(*nsx.Config)) *nsx.Client {
 	r.Helper()
 	cfg := nsx.Config{
-		Host: r.Addr(), CAFile: filepath.Join(r.dir, "ca.crt"), UserAgent: "test", CallTimeout: 5 * time.Second,
+		Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test", CallTimeout: 5 * time.Second,
 		Credentials: as(nsx.Credentials{User: "admin", Password: "right"}),
 		OnCall: func(c nsx.Call) {
 			r.mu.Lock()

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/route"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	simnsx "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -34,48 +31,15 @@ const (
 )
 
 // rig is an NSX Manager with a gateway.
-type rig struct {
-	*testing.T
-	*simnsx.Manager
-	ca string
-}
+type rig struct{ *nsxtest.Manager }
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := simnsx.Start(l, simnsx.Options{CA: ca, Accounts: []simnsx.Account{
+	r := &rig{nsxtest.Start(t, simnsx.Options{Accounts: []simnsx.Account{
 		{User: "ccm", Password: "right", Role: simnsx.EnterpriseAdmin}, {User: "auditor", Password: "right", Role: simnsx.Auditor},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	r := &rig{t, m, filepath.Join(t.TempDir(), "ca.crt")}
-	if err := os.WriteFile(r.ca, ca.Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.put(gateway, tree.Object{})
+	}})}
+	r.Put(gateway, tree.Object{})
 	return r
-}
-
-func (r *rig) put(path string, o tree.Object) {
-	r.Helper()
-	if _, err := r.Tree().Put(path, o, "admin"); err != nil {
-		r.Fatal(err)
-	}
 }
 
 // routes lists the routes in NSX as "ID > next hops", sorted.
@@ -128,7 +92,7 @@ func newWorld(uid string) *world {
 func (r *rig) process(w *world, change func(*nsx.Config)) *route.Routes {
 	r.Helper()
 	cfg := nsx.Config{
-		Host: r.Addr(), CAFile: r.ca, UserAgent: "test", CallTimeout: 2 * time.Second, Patience: time.Second,
+		Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test", CallTimeout: 2 * time.Second, Patience: time.Second,
 		Credentials: func(context.Context) (nsx.Credentials, error) {
 			return nsx.Credentials{User: "ccm", Password: "right"}, nil
 		},
@@ -238,7 +202,7 @@ func TestUpstreams(t *testing.T) {
 	r, w := start(t), newWorld("one")
 	for _, node := range []string{"one-worker-0", "gone"} {
 		cidr := map[string]string{"one-worker-0": "10.128.0.0", "gone": "10.128.7.0"}[node]
-		r.put(gateway+"/static-routes/"+node+"_"+cidr+"_24", tree.Object{
+		r.Put(gateway+"/static-routes/"+node+"_"+cidr+"_24", tree.Object{
 			"display_name": "kubernetes_x", "network": cidr + "/24", "next_hops": []any{tree.Object{"ip_address": "10.0.0.77"}},
 			"tags": []any{
 				tree.Object{"scope": "vsphere.k8s.io/cluster-name", "tag": cluster},

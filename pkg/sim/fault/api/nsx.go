@@ -102,18 +102,8 @@ func nsxLatency() *fault.Kind {
 		Short: "makes the NSX Manager's API slow",
 		Long: `Each call waits for the delay, give or take up to the jitter, before the manager
 sees it. The delay is not scaled by the sandbox's speed.`,
-		Params: params([]fault.Param{
-			{Name: "delay", Short: "how long each call is held back", Type: fault.Duration, Default: "1s"},
-			{Name: "jitter", Short: "how much longer or shorter it may be; no more than the delay", Type: fault.Duration, Default: "0s"},
-		}, operations(), chance()),
-	}, func(v fault.Values) (gate.Action, string) {
-		delay, jitter := v.Duration("delay"), v.Duration("jitter")
-		does := fmt.Sprintf("answers %s later", delay)
-		if jitter > 0 {
-			does = fmt.Sprintf("answers %s ± %s later", delay, jitter)
-		}
-		return gate.Latency{Delay: delay, Jitter: jitter}, does + " to"
-	})
+		Params: params(delays(), operations(), chance()),
+	}, delayed)
 }
 
 func nsxHang() *fault.Kind {

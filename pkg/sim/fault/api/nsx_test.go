@@ -5,17 +5,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -23,8 +22,7 @@ const allocations = "/infra/ip-pools/services/ip-allocations/"
 
 // manager is an NSX Manager with a pool and faults, and a client with a session.
 type manager struct {
-	*testing.T
-	*nsx.Manager
+	*nsxtest.Manager
 	*fault.Engine
 	client  *http.Client
 	session http.Header
@@ -32,51 +30,28 @@ type manager struct {
 
 func startNSX(t *testing.T) *manager {
 	t.Helper()
-	ca, err := cert.NewCA("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := nsx.Start(l, nsx.Options{CA: ca, Accounts: []nsx.Account{{User: "admin", Password: "right", Role: nsx.EnterpriseAdmin}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &manager{T: t, Manager: m}
-	for path, o := range map[string]tree.Object{
-		"/infra/ip-pools/services": {"ip_release_delay": int64(0)},
-	} {
-		r.put(path, o)
-	}
-	r.put("/infra/ip-pools/services/ip-subnets/1", tree.Object{
+	r := &manager{Manager: nsxtest.Start(t, nsx.Options{Accounts: []nsx.Account{{User: "admin", Password: "right", Role: nsx.EnterpriseAdmin}}})}
+	r.Put("/infra/ip-pools/services", tree.Object{"ip_release_delay": int64(0)})
+	r.Put("/infra/ip-pools/services/ip-subnets/1", tree.Object{
 		"cidr": "10.20.0.0/24", "allocation_ranges": []any{tree.Object{"start": "10.20.0.10", "end": "10.20.0.20"}},
 	})
 	ground := &fault.Ground{
 		Items: func(context.Context, fault.Object) ([]fault.Item, error) {
 			return []fault.Item{{Kind: fault.NSX, Name: "nsx"}}, nil
 		},
-		NSX: func() *nsx.Manager { return m }, Speed: 10, Events: event.NewLog(0),
+		NSX: func() *nsx.Manager { return r.Manager.Manager }, Speed: 10, Events: event.NewLog(0),
 	}
 	r.Engine = fault.NewEngine(fault.Options{Ground: ground, Kinds: api.NSXKinds()})
-	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}}, Timeout: 5 * time.Second}
+	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: r.CA.Pool()}}, Timeout: 5 * time.Second}
 	t.Cleanup(func() {
 		r.client.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := errors.Join(r.Engine.Close(ctx), m.Close(ctx)); err != nil {
+		if err := r.Engine.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
 	return r
-}
-
-func (r *manager) put(path string, o tree.Object) {
-	r.Helper()
-	if _, err := r.Tree().Put(path, o, "admin"); err != nil {
-		r.Fatal(err)
-	}
 }
 
 // call makes a call with the password, or with the session if there is one, and returns status and body.
@@ -218,7 +193,7 @@ func TestNSXRealization(t *testing.T) {
 				}
 				return o["state"].(string)
 			}
-			r.put(allocations+"before", tree.Object{})
+			r.Put(allocations+"before", tree.Object{})
 			if got := state("before"); got != tree.Realized {
 				t.Fatalf("before: %s", got)
 			}
@@ -226,7 +201,7 @@ func TestNSXRealization(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.put(allocations+"during", tree.Object{})
+			r.Put(allocations+"during", tree.Object{})
 			want := tree.Failed
 			if kind == "nsx.realization-slow" {
 				want = tree.Unrealized
@@ -237,7 +212,7 @@ func TestNSXRealization(t *testing.T) {
 			if _, err := r.Heal(t.Context(), lease.ID); err != nil {
 				t.Fatal(err)
 			}
-			r.put(allocations+"after", tree.Object{})
+			r.Put(allocations+"after", tree.Object{})
 			if after := state("after"); after != tree.Realized {
 				t.Errorf("after: %s", after)
 			}

@@ -205,19 +205,27 @@ func latency() *fault.Kind {
 		Long: `Each call waits for the delay, give or take up to the jitter, before the vCenter
 sees it. The delay is not scaled by the sandbox's speed: it is compared with the
 time-outs of clients, which are not, either.`,
-		Params: params([]fault.Param{
-			{Name: "delay", Short: "how long each call is held back", Type: fault.Duration, Default: "1s"},
-			{Name: "jitter", Short: "how much longer or shorter it may be; no more than the delay", Type: fault.Duration, Default: "0s"},
-		}, callers(), chance()),
+		Params:   params(delays(), callers(), chance()),
 		Reported: []string{"kubernetes#75285"},
-	}, func(v fault.Values) (gate.Action, string) {
-		delay, jitter := v.Duration("delay"), v.Duration("jitter")
-		does := fmt.Sprintf("answers %s later", delay)
-		if jitter > 0 {
-			does = fmt.Sprintf("answers %s ± %s later", delay, jitter)
-		}
-		return gate.Latency{Delay: delay, Jitter: jitter}, does + " to"
-	})
+	}, delayed)
+}
+
+// delays are the parameters of delayed.
+func delays() []fault.Param {
+	return []fault.Param{
+		{Name: "delay", Short: "how long each call is held back", Type: fault.Duration, Default: "1s"},
+		{Name: "jitter", Short: "how much longer or shorter it may be; no more than the delay", Type: fault.Duration, Default: "0s"},
+	}
+}
+
+// delayed makes an API slow.
+func delayed(v fault.Values) (gate.Action, string) {
+	delay, jitter := v.Duration("delay"), v.Duration("jitter")
+	does := fmt.Sprintf("answers %s later", delay)
+	if jitter > 0 {
+		does = fmt.Sprintf("answers %s ± %s later", delay, jitter)
+	}
+	return gate.Latency{Delay: delay, Jitter: jitter}, does + " to"
 }
 
 // throttled returns the kind of an overloaded vCenter.
