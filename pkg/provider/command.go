@@ -39,11 +39,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual"
 )
 
-// Run is the cloud controller manager with this provider, or with that of package paravirtual (--cloud-provider). It takes the command line of any cloud controller manager (args
-// without the program's name). It returns when ctx has ended and every session is logged out, or with the error that
-// prevented the start. It logs to stderr through klog, and prints --help and --version to stdout. A process can call Run
-// once at a time, because the controllers keep process-wide registries. When Run loses the leader election, the process
-// exits, as every cloud controller manager does.
+// Run is the cloud controller manager with this provider, or with that of package paravirtual (--cloud-provider). It takes
+// the command line of any cloud controller manager (args without the program's name). It returns when ctx has ended and
+// every session is logged out, or with the error that prevented the start. It logs to stderr through klog, and prints
+// --help and --version to stdout. A process can call Run once at a time, because the controllers keep process-wide
+// registries. When Run loses the leader election, the process exits, as every cloud controller manager does.
 //
 // Its own flags are in the first section of --help. From the environment it reads upstream's VSPHERE_… variables (see
 // package config), and POD_NAME, POD_NAMESPACE and POD_UID: the Pod that events about the configuration refer to.
