@@ -74,7 +74,7 @@ func Compare(ctx context.Context, list []Program, o Options) *Comparison {
 			check.Result = s
 			if rules.Trends {
 				column.Suite.Baseline = c.Columns[0].CCM.String()
-				check.Baseline = c.Columns[0].find(s.Name)
+				check.Baseline, check.Of = c.Columns[0].find(s.Name), &c.Columns[0].CCM
 			}
 			s.Judgment = rules.Judge(check)
 		}

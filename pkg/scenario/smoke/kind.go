@@ -55,6 +55,7 @@ func manager() *kind {
 		},
 		exits: []verdict.Known{{
 			CCM: ">=v1.34.0", Why: "on its way out upstream's main closes the watch of its configuration, takes that for a change, and ends with klog.Fatal",
+			Sometimes: "restarting pod because received event",
 		}},
 	}
 }

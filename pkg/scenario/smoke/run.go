@@ -180,7 +180,7 @@ func (r *run) judge(release, before *side) {
 	rules := verdict.Rules{Baseline: r.o.Baseline != nil, Strict: r.o.Strict}
 	add := func(c *checked, baseline *result.Scenario) {
 		c.Judgment = rules.Judge(verdict.Check{
-			Result: &c.Scenario, Baseline: baseline, Known: verdict.Find(c.known, release.program), Must: c.must,
+			Result: &c.Scenario, Baseline: baseline, Known: verdict.Find(c.known, release.program), Of: r.o.Baseline, Must: c.must,
 		})
 		r.report.Suite.Scenarios = append(r.report.Suite.Scenarios, c.Scenario)
 	}

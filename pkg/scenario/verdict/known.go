@@ -47,6 +47,9 @@ type Known struct {
 	// Why is the defect, Issue a report of it ("cloud-provider-vsphere#642"), or "".
 	Why   string `json:"why"`
 	Issue string `json:"issue,omitempty"`
+	// Sometimes is a part of the message of the failure, for a defect that does not show each time: of two programs that it is
+	// about, one may pass by chance.
+	Sometimes string `json:"sometimes,omitempty"`
 }
 
 // Check returns an error for a range that cannot be read.

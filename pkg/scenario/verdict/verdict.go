@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -15,6 +16,8 @@ type Check struct {
 	Baseline *result.Scenario
 	// Known is why the release is known to fail; nil if it is not.
 	Known *Known
+	// Of is the baseline's program; nil if there is none.
+	Of *Program
 	// Must means that its failure always counts.
 	Must bool
 }
@@ -31,7 +34,7 @@ type Rules struct {
 
 // Judge returns how the result of a check counts. Without a baseline, failures of known defects are excused. With one, all
 // failures are excused that the baseline has too, or that it could not be asked about: a known defect that it does not have is a
-// regression. An error is never excused: it says nothing about the release.
+// regression, unless the defect shows only sometimes and the baseline is known for it. An error is never excused: it says nothing about the release.
 func (r Rules) Judge(c Check) result.Judgment {
 	j := result.Judgment{Must: c.Must}
 	if c.Known != nil {
@@ -46,6 +49,9 @@ func (r Rules) Judge(c Check) result.Judgment {
 	}
 	if r.Baseline || r.Trends {
 		j.Trend, j.Note = trend(c.Result, c.Baseline)
+		if (j.Trend == result.Regressed || j.Trend == result.Fixed) && c.shared() {
+			j.Trend, j.Note = result.Same, "the defect shows only sometimes, and the baseline is known for it, too"
+		}
 	}
 	failed := c.Result.Verdict == result.Failed
 	switch {
@@ -58,6 +64,14 @@ func (r Rules) Judge(c Check) result.Judgment {
 		j.Note = "was known to fail, and passes"
 	}
 	return j
+}
+
+// shared reports whether both programs are known for one defect, which does not show each time, and one of them fails with it.
+func (c Check) shared() bool {
+	if c.Known == nil || c.Known.Sometimes == "" || c.Of == nil || !c.Known.Matches(*c.Of) {
+		return false
+	}
+	return strings.Contains(c.Result.Message, c.Known.Sometimes) || strings.Contains(c.Baseline.Message, c.Known.Sometimes)
 }
 
 // trend compares two results, and explains a regression that the two verdicts do not show.

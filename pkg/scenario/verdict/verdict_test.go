@@ -17,14 +17,25 @@ func with(v result.Verdict, steps ...result.Verdict) *result.Scenario {
 	return s
 }
 
+// saying is a result with the message of a defect.
+func saying(v result.Verdict) *result.Scenario {
+	s := with(v)
+	s.Message = "exit status 255: fatal error"
+	return s
+}
+
 func TestJudge(t *testing.T) {
 	const passed, failed, errored, skipped, interrupted = result.Passed, result.Failed, result.Errored, result.Skipped, result.Interrupted
 	known := &Known{CCM: ">=v1.34.0", Why: "no taint"}
+	random := &Known{CCM: ">=v1.34.0", Why: "it races", Sometimes: "fatal"}
+	older, oldest := Program{Source: "module:v1.34.0", Version: "v1.34.0"}, Program{Source: "module:v1.33.0", Version: "v1.33.0"}
+	const by = "the defect shows only sometimes, and the baseline is known for it, too"
 	alone, beside, strict := Rules{}, Rules{Baseline: true}, Rules{Baseline: true, Strict: true}
 	for name, tc := range map[string]struct {
 		rules         Rules
 		now, before   *result.Scenario
 		known         *Known
+		of            *Program
 		must          bool
 		shown, counts result.Verdict
 		trend         result.Trend
@@ -48,6 +59,10 @@ func TestJudge(t *testing.T) {
 		"fixed":                        {rules: beside, now: with(passed), before: with(failed), shown: passed, counts: passed, trend: result.Fixed},
 		"regressed":                    {rules: beside, now: with(failed), before: with(passed), shown: failed, counts: failed, trend: result.Regressed},
 		"regressed in a known way":     {rules: beside, now: with(failed), before: with(passed), known: known, shown: failed, counts: failed, trend: result.Regressed},
+		"regressed at random":          {rules: beside, now: saying(failed), before: with(passed), known: random, of: &older, shown: result.Known, counts: passed, trend: result.Same, note: by},
+		"fixed at random":              {rules: beside, now: with(passed), before: saying(failed), known: random, of: &older, shown: passed, counts: passed, trend: result.Same, note: by},
+		"regressed in another way":     {rules: beside, now: with(failed), before: with(passed), known: random, of: &older, shown: failed, counts: failed, trend: result.Regressed},
+		"regressed since another one":  {rules: beside, now: saying(failed), before: with(passed), known: random, of: &oldest, shown: failed, counts: failed, trend: result.Regressed},
 		"new and passes":               {rules: beside, now: with(passed), shown: passed, counts: passed, trend: result.New},
 		"new and fails":                {rules: beside, now: with(failed), before: with(errored), shown: failed, counts: passed, trend: result.New},
 		"new and must not fail":        {rules: beside, now: with(failed), must: true, shown: failed, counts: failed, trend: result.New},
@@ -56,7 +71,7 @@ func TestJudge(t *testing.T) {
 		"skipped now":                  {rules: beside, now: with(skipped), before: with(passed), shown: skipped, counts: skipped},
 	} {
 		s := tc.now
-		s.Judgment = tc.rules.Judge(Check{Result: s, Baseline: tc.before, Known: tc.known, Must: tc.must})
+		s.Judgment = tc.rules.Judge(Check{Result: s, Baseline: tc.before, Known: tc.known, Of: tc.of, Must: tc.must})
 		got := []any{s.Shown(), s.Counted(), s.Judgment.Trend, s.Judgment.Note}
 		if d := cmp.Diff([]any{tc.shown, tc.counts, tc.trend, tc.note}, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
