@@ -16,7 +16,7 @@ type Check struct {
 	Baseline *result.Scenario
 	// Known is why the release is known to fail; nil if it is not.
 	Known *Known
-	// Of is the baseline's program; nil if there is none.
+	// Of is the baseline's program; nil without one.
 	Of *Program
 	// Must means that its failure always counts.
 	Must bool
