@@ -76,10 +76,10 @@ func conversation(t *testing.T, lab *sim.Lab, v *sim.VCenter) (secrets []string)
 	if found, err := index.FindByIp(ctx, nil, "10.77.5.9", true); err != nil || found == nil {
 		t.Fatal(found, err)
 	}
-	if _, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Annotation: "Jane of Acme's <notes> & 10.77.5.10, 2001:db8:77::1"}); err != nil {
+	if _, err := event.NewManager(c.Client).QueryEvents(ctx, types.EventFilterSpec{}); err != nil { // their texts have names; before a task, whose event may come later
 		t.Fatal(err)
 	}
-	if _, err := event.NewManager(c.Client).QueryEvents(ctx, types.EventFilterSpec{}); err != nil { // their texts have names
+	if _, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Annotation: "Jane of Acme's <notes> & 10.77.5.10, 2001:db8:77::1"}); err != nil {
 		t.Fatal(err)
 	}
 	rc := rest.NewClient(c.Client)
