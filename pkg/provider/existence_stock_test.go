@@ -61,7 +61,9 @@ func (w *world) runStock(t *testing.T) {
 func (w *world) create(t *testing.T, nodes ...*corev1.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		if len(n.Status.Conditions) == 0 {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}
 		if _, err := w.k8s.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
