@@ -75,6 +75,11 @@ func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error
 		if err := o.alone.Reach(ctx, access); err != nil {
 			return &uselessError{err}
 		}
+		urls := map[string]string{}
+		for _, a := range access {
+			urls[a.VCenter] = a.ContainerURL
+		}
+		s.SetContainerURLs(urls)
 	}
 	lines := o.environment(access, s.Datacenters())
 	if o.alone.Env != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/relay"
@@ -29,9 +30,26 @@ func (r *reach) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.kind, "in-kind", "", "let the nodes and pods of the kind cluster `NAME` reach the vCenters")
 	f.StringVar(&r.network, "in-docker-network", "", "let the containers of this `NETWORK` of Docker, Podman or nerdctl reach the vCenters")
-	for _, name := range []string{"in-kind", "in-docker-network"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // its only error is an unknown flag
+	for name, words := range map[string]func(context.Context, *runtime.Runtime) ([]string, error){
+		"in-kind":           kind.Clusters,
+		"in-docker-network": func(ctx context.Context, rt *runtime.Runtime) ([]string, error) { return rt.Networks(ctx) },
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete.Flag(complete.Of(func(ctx context.Context) ([]string, error) { // its only error is an unknown flag
+			rt, err := r.runtime(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return words(ctx, rt)
+		})))
 	}
+}
+
+// runtime is that of the containers.
+func (r *reach) runtime(ctx context.Context) (*runtime.Runtime, error) {
+	if r.detect != nil {
+		return r.detect(ctx)
+	}
+	return runtime.Detect(ctx)
 }
 
 func (r *reach) asked() bool { return r.kind != "" || r.network != "" }
@@ -41,11 +59,7 @@ func (r *reach) find(ctx context.Context) (names []string, err error) {
 	if !r.asked() {
 		return nil, nil
 	}
-	detect := r.detect
-	if detect == nil {
-		detect = runtime.Detect
-	}
-	rt, err := detect(ctx)
+	rt, err := r.runtime(ctx)
 	if err != nil {
 		return nil, report.Coded(err, report.Prerequisite, nil)
 	}

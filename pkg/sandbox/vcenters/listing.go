@@ -3,6 +3,7 @@ package vcenters
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -20,6 +21,19 @@ type Listing struct {
 	Volumes  func() []api.Volume
 	// CAFile is the file with the certificate that verifies the vCenters.
 	CAFile func() string
+
+	containers atomic.Pointer[map[string]string] // URLs for containers, by vCenter
+}
+
+// SetContainerURLs says where containers reach the vCenters, by their names.
+func (l *Listing) SetContainerURLs(urls map[string]string) { l.containers.Store(&urls) }
+
+// containerURL returns where containers reach a vCenter, "" if they do not.
+func (l *Listing) containerURL(vcenter string) string {
+	if urls := l.containers.Load(); urls != nil {
+		return (*urls)[vcenter]
+	}
+	return ""
 }
 
 // Register adds the handlers of the control API.
@@ -59,7 +73,9 @@ func vmRows(w *world.World) []api.VM {
 func (l *Listing) Rows() []api.VCenter {
 	rows := []api.VCenter{}
 	for _, vc := range l.VCenters() {
-		rows = append(rows, vc.Row())
+		row := vc.Row()
+		row.ContainerURL = l.containerURL(vc.Name())
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -73,6 +89,7 @@ func (l *Listing) Access() ([]api.Access, error) {
 	for _, vc := range l.VCenters() {
 		rows = append(rows, api.Access{
 			VCenter: vc.Name(), URL: vc.URL().String(), User: vc.User(), Password: vc.Password(), CAFile: l.CAFile(),
+			ContainerURL: l.containerURL(vc.Name()),
 		})
 	}
 	return rows, nil
