@@ -17,9 +17,9 @@ func TestUpstream(t *testing.T) {
 	dump := r.Run("calls", "dump", "--client", "ccm")
 	rest := dump
 	for _, want := range []string{
-		"→ RetrieveServiceContent", "→ Login", "userName: ", "password: ", "← 200", // it logs in
-		"→ FindAllByUuid", "uuid: ", "← 200", "VirtualMachine:", // finds the VM of the node
-		"→ RetrieveProperties", "guest.net", "← 200", // and reads its addresses
+		"→ Login", "password: (masked)", "← 200", // it logs in
+		"→ FindByUuid", "uuid: ", "← 200", "VirtualMachine:vm-", // finds the VM of the node
+		"→ RetrieveProperties", "pathSet: guest", "obj: VirtualMachine:vm-", "← 200", "GuestInfo", // and reads its addresses
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
