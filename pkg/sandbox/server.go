@@ -92,9 +92,6 @@ func (s *Sandbox) Status() api.Status {
 // Access returns how to log in to each vCenter.
 func (s *Sandbox) Access() ([]api.Access, error) { return s.listing.Access() }
 
-// SetContainerURLs says where containers reach the vCenters, by their names: Access and the lists of vCenters have it from then on.
-func (s *Sandbox) SetContainerURLs(urls map[string]string) { s.listing.SetContainerURLs(urls) }
-
 // Nodes lists the Nodes, present and missing ones.
 func (s *Sandbox) Nodes() []api.Node { return s.watchCache.CountPods(s.world.Nodes()) }
 

@@ -91,7 +91,7 @@ func (h *heard) Read(p []byte) (int, error) {
 var noUser = regexp.MustCompile(`<(\w+:)?userName\s*(/>|></)`)
 
 // guessed delays an answer that refuses a login: 401, or a fault InvalidLogin. Who presents no credentials does not guess: a session
-// that has ended, a login of nobody.
+// that has ended, a login without a user name.
 type guessed struct {
 	http.ResponseWriter
 	g       *guessing

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// longestOfNobody is a fraction of what 20 guesses would take.
-const longestOfNobody = 5 * time.Second
+// longestUnnamed is a fraction of what 20 guesses would take.
+const longestUnnamed = 5 * time.Second
 
 // TestGuessingIsSlow: refused logins are answered more and more slowly, over SOAP and REST; accepted ones are not.
 func TestGuessingIsSlow(t *testing.T) {
@@ -40,11 +40,11 @@ func TestGuessingIsSlow(t *testing.T) {
 		}
 		return soapTime, time.Since(begin)
 	}
-	// A session that has ended, and the login of nobody that upstream's cloud provider begins with, guess nothing.
+	// A session that has ended, and the login without a user name that upstream's cloud provider begins with, guess nothing.
 	begin := time.Now()
 	for range 10 {
 		if err := session.NewManager(anonymous(t, lab, v)).Login(t.Context(), url.UserPassword("", "")); faultOf(err) != "types.InvalidLogin" {
-			t.Fatalf("a login of nobody: %v", err)
+			t.Fatalf("a login without a user name: %v", err)
 		}
 		ended := rest.NewClient(lab.Client("vc").Client)
 		ended.SessionID("ended")
@@ -52,8 +52,8 @@ func TestGuessingIsSlow(t *testing.T) {
 			t.Fatalf("a session that has ended: %v", err)
 		}
 	}
-	if took := time.Since(begin); took > longestOfNobody {
-		t.Errorf("20 calls of nobody took %s", took)
+	if took := time.Since(begin); took > longestUnnamed {
+		t.Errorf("20 calls without credentials took %s", took)
 	}
 	first, second := took("wrong")
 	third, _ := took("wrong again")

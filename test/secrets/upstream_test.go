@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUpstream: the dump of what an unmodified release called in a boot tells that in order, and no secret.
+// TestUpstream: the dump of what an unmodified release called in a boot has that in order, and no secret.
 func TestUpstream(t *testing.T) {
 	cpi := os.Getenv("UPSTREAM_CPI")
 	if cpi == "" {

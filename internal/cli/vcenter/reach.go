@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ type reach struct {
 	detect func(context.Context) (*runtime.Runtime, error) // nil: runtime.Detect
 	door   *relay.Door
 	relays []*relay.Relay
+	urls   atomic.Pointer[map[string]string] // by vCenter; nil until the relays are open
 }
 
 func (r *reach) bind(cmd *cobra.Command) {
@@ -79,6 +81,7 @@ func (r *reach) find(ctx context.Context) (names []string, err error) {
 
 // open opens a relay to each vCenter, at the port that it was given to listen on, or else at a free one.
 func (r *reach) open(ctx context.Context, access []api.Access, listen []string) error {
+	urls := map[string]string{}
 	for i := range access {
 		u, err := url.Parse(access[i].URL)
 		if err != nil {
@@ -95,9 +98,18 @@ func (r *reach) open(ctx context.Context, access []api.Access, listen []string) 
 		}
 		r.relays = append(r.relays, one)
 		u.Host = one.Addr().String()
-		access[i].ContainerURL = u.String()
+		urls[access[i].VCenter] = u.String()
 	}
+	r.urls.Store(&urls)
 	return nil
+}
+
+// containerURL returns where containers reach a vCenter, "" if they do not.
+func (r *reach) containerURL(vcenter string) string {
+	if urls := r.urls.Load(); urls != nil {
+		return (*urls)[vcenter]
+	}
+	return ""
 }
 
 // close ends all relays.

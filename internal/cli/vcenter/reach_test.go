@@ -51,9 +51,9 @@ func TestReach(t *testing.T) {
 		if err := r.open(t.Context(), access, []string{l.Addr().String(), "127.0.0.1:0"}); err != nil {
 			t.Fatal(err)
 		}
-		us, err := url.Parse(access[0].ContainerURL)
-		if err != nil || access[0].ContainerURL != "https://127.0.0.4:"+port+"/sdk" || !strings.HasPrefix(access[1].ContainerURL, "https://127.0.0.4:") {
-			t.Errorf("%+v, %v", access, err)
+		us, err := url.Parse(r.containerURL("us"))
+		if err != nil || us.String() != "https://127.0.0.4:"+port+"/sdk" || !strings.HasPrefix(r.containerURL("eu"), "https://127.0.0.4:") || r.containerURL("asia") != "" {
+			t.Errorf("%s, %s, %v", us, r.containerURL("eu"), err)
 		}
 		conn, err := net.Dial("tcp", us.Host)
 		if err != nil {

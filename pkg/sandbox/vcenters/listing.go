@@ -3,7 +3,6 @@ package vcenters
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -21,19 +20,15 @@ type Listing struct {
 	Volumes  func() []api.Volume
 	// CAFile is the file with the certificate that verifies the vCenters.
 	CAFile func() string
-
-	containers atomic.Pointer[map[string]string] // URLs for containers, by vCenter
+	// ContainerURL returns where containers reach a vCenter, "" if they do not. It may be nil.
+	ContainerURL func(vcenter string) string
 }
 
-// SetContainerURLs says where containers reach the vCenters, by their names.
-func (l *Listing) SetContainerURLs(urls map[string]string) { l.containers.Store(&urls) }
-
-// containerURL returns where containers reach a vCenter, "" if they do not.
 func (l *Listing) containerURL(vcenter string) string {
-	if urls := l.containers.Load(); urls != nil {
-		return (*urls)[vcenter]
+	if l.ContainerURL == nil {
+		return ""
 	}
-	return ""
+	return l.ContainerURL(vcenter)
 }
 
 // Register adds the handlers of the control API.

@@ -47,7 +47,7 @@ func (p *places) find(want kind) (newest Place) {
 }
 
 // Last returns the place of the newest written call of a vCenter, a client (its whole User-Agent) and a method; "" is any. It returns
-// false if there is none, and if calls of 4,096 other kinds came after it.
+// false if no such call is written, and if calls of 4,096 other kinds came after it.
 func (r *Recorder) Last(vcenter, client, method string) (Place, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
