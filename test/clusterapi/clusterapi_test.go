@@ -175,6 +175,9 @@ func (w *world) manage(home *program.Home, manager string) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			w.t.Logf("%s", w.Show([]string{"kubectl", "get", "machines", "-o", "yaml"}))
+		}
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		_ = log.Close()
