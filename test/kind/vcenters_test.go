@@ -163,8 +163,11 @@ func visit(t *testing.T, c *kind.Cluster, name, at string, login *url.Userinfo, 
 				Containers: []corev1.Container{{
 					Name: "govc", Image: govc, ImagePullPolicy: corev1.PullNever, Args: args,
 					Env: []corev1.EnvVar{
-						{Name: "GOVC_URL", Value: at}, {Name: "GOVC_USERNAME", Value: login.Username()}, {Name: "GOVC_PASSWORD", Value: password},
-						{Name: "GOVC_TLS_CA_CERTS", Value: "/ca/ca.crt"}, {Name: "GOVC_PERSIST_SESSION", Value: "false"},
+						{Name: "GOVC_URL", Value: at},
+						{Name: "GOVC_USERNAME", Value: login.Username()},
+						{Name: "GOVC_PASSWORD", Value: password},
+						{Name: "GOVC_TLS_CA_CERTS", Value: "/ca/ca.crt"},
+						{Name: "GOVC_PERSIST_SESSION", Value: "false"},
 					},
 					VolumeMounts: []corev1.VolumeMount{{Name: "ca", MountPath: "/ca"}},
 				}},
