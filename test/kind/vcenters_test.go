@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -133,7 +134,18 @@ func chartInCluster(t *testing.T, h *home, c *kind.Cluster) {
 	kubectl(t, c, nil, "-n", namespace, "rollout", "status", "deployment/vcenters", "--timeout=120s")
 	took(t, "the chart's pod is ready", begin)
 	for vcenter, port := range map[string]string{"us": "8989", "eu": "8990"} {
-		out, ok := visit(t, c, "guest-"+vcenter, "https://vcenters."+namespace+".svc:"+port+"/sdk", url.UserPassword(user, password), ca.Cert, "find", "/", "-type", "m")
+		var out string
+		ok := false
+		// Each node forwards a Service's connections some time after its pod is ready.
+		for n, deadline := 1, time.Now().Add(time.Minute); !ok && time.Now().Before(deadline); n++ {
+			out, ok = visit(t, c, fmt.Sprintf("guest-%s-%d", vcenter, n), "https://vcenters."+namespace+".svc:"+port+"/sdk", url.UserPassword(user, password), ca.Cert, "find", "/", "-type", "m")
+			if !ok {
+				t.Logf("try %d: %s", n, out)
+				if !strings.Contains(out, "connection refused") && !strings.Contains(out, "no such host") && !strings.Contains(out, "timeout") {
+					break
+				}
+			}
+		}
 		if !ok || !strings.Contains(out, "/vm/") {
 			t.Errorf("a pod lists the VMs of vCenter %s: %t\n%s", vcenter, ok, out)
 		}
