@@ -28,7 +28,7 @@ type Caught struct {
 
 // All are all mutants, by what they break.
 func All() []Mutant {
-	return slices.Concat(existence(), shutdown(), identity(), zones(), addresses(), connections())
+	return slices.Concat(existence(), shutdown(), identity(), zones(), addresses(), connections(), guest(), balancers())
 }
 
 // Apply returns the source with the mutant's change.

@@ -1,0 +1,93 @@
+package mutants
+
+// balancers breaks load balancers in NSX.
+func balancers() []Mutant {
+	const (
+		balancer = "pkg/provider/loadbalancer/balancer.go"
+		ensure   = "pkg/provider/loadbalancer/ensure.go"
+		cluster  = "pkg/provider/balancers.go"
+	)
+	return []Mutant{
+		{
+			Name:   "server-not-attached",
+			Breaks: "virtual servers are not attached to the load balancer service",
+			File:   ensure,
+			Old:    "\t\t\tfieldPorts: []string{port}, fieldService: balancer,\n",
+			New:    "\t\t\tfieldPorts: []string{port},\n",
+			Caught: []Caught{{"loadbalancer/nsx-address", `run vsphere-sandbox get nsx`}},
+		},
+		{
+			Name:   "identity-of-the-process",
+			Breaks: "a process knows only the objects that it has made itself",
+			File:   cluster,
+			Old:    "\tc.uid = string(ns.UID)\n",
+			New:    "\tc.uid = string(ns.UID) + time.Now().String()\n",
+			Caught: []Caught{{"loadbalancer/nsx-ccm-killed-delete", `run nothing of the Service is left in NSX`}},
+		},
+		{
+			Name:   "one-class-for-all",
+			Breaks: "the annotation with the class has no effect",
+			File:   balancer,
+			Old:    "\treturn cmp.Or(strings.TrimSpace(s.Annotations[ClassAnnotation]), config.DefaultClass)\n",
+			New:    "\treturn cmp.Or(strings.TrimSpace(s.Annotations[ClassAnnotation][:0]), config.DefaultClass)\n",
+			Caught: []Caught{{"loadbalancer/nsx-class", `run kubectl get service nsx-class`}},
+		},
+		{
+			Name:   "default-class-for-unknown",
+			Breaks: "a class that does not exist is the default class",
+			File:   ensure,
+			Old:    "\tif len(e.have.servers) == 0 {\n\t\tif !known {\n",
+			New:    "\tif len(e.have.servers) == 0 {\n\t\tif !known {\n\t\t\tc, known = e.classNamed(config.DefaultClass)\n\t\t}\n\t\tif !known {\n",
+			Caught: []Caught{{"loadbalancer/nsx-unknown-class", `run kubectl get events`}},
+		},
+		{
+			Name:   "allocation-of-each-attempt",
+			Breaks: "each attempt to make a load balancer allocates an address, and does not find those of earlier attempts",
+			File:   ensure,
+			Old:    "\t\t\tnsx.FieldTags: e.tags(e.cluster, scopeService, keyOf(e.service)),\n\t\t}, e.uid());",
+			New:    "\t\t\tnsx.FieldTags: e.tags(e.cluster),\n\t\t}, e.uid(), time.Now().String());",
+			Caught: []Caught{{"loadbalancer/nsx-conflict", `run there is one allocation`}},
+		},
+		{
+			Name:   "outage-is-done",
+			Breaks: "a load balancer that could not be made because NSX is away is finished",
+			File:   balancer,
+			Old:    "\tif err != nil {\n\t\treturn nil, b.explained(err)\n\t}\n\treturn statusOf(address), nil\n",
+			New:    "\tif err != nil && !errors.Is(err, nsx.ErrUnreachable) {\n\t\treturn nil, b.explained(err)\n\t}\n\treturn statusOf(address), nil\n",
+			Caught: []Caught{{"loadbalancer/nsx-down-create", `run kubectl get events`}},
+		},
+		{
+			Name:   "outage-is-absence",
+			Breaks: "while NSX is away a Service has no load balancer",
+			File:   balancer,
+			Old:    "\tif err != nil {\n\t\treturn nil, false, b.explained(err)\n",
+			New:    "\tif errors.Is(err, nsx.ErrUnreachable) {\n\t\treturn nil, false, nil\n\t}\n\tif err != nil {\n\t\treturn nil, false, b.explained(err)\n",
+			Caught: []Caught{{"loadbalancer/nsx-down-delete", `run kubectl get service nsx-down-delete`}},
+		},
+		{
+			Name:   "found-by-cluster-alone",
+			Breaks: "the objects of all Services are taken for those of one",
+			File:   "pkg/provider/loadbalancer/find.go",
+			Old:    "{Scope: scopeCluster, Tag: cluster}, {Scope: scopeService, Tag: keyOf(s)}}\n",
+			New:    "{Scope: scopeCluster, Tag: cluster}}\n",
+			Caught: []Caught{{"loadbalancer/nsx-neighbor-kept", `run the other one is complete`}},
+		},
+		{
+			Name:   "failed-allocation-kept",
+			Breaks: "an allocation that got no address stays in the IP pool",
+			File:   ensure,
+			Old:    "\t\terr = errors.Join(err, e.delete(ctx, o))\n",
+			New:    "",
+			Caught: []Caught{{"loadbalancer/nsx-pool-exhausted", `run an allocation without an address is not kept`}},
+		},
+		{
+			Name:   "needs-all-namespaces",
+			Breaks: "it needs a right that it has not: to list all namespaces",
+			File:   cluster,
+			Old:    "\tns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})\n\tif err != nil {\n",
+			New: "\tns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})\n" +
+				"\tif err == nil {\n\t\t_, err = client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})\n\t}\n\tif err != nil {\n",
+			Caught: []Caught{{"loadbalancer/nsx-rights", `run kubectl get service nsx-rights`}},
+		},
+	}
+}
