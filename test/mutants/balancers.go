@@ -1,20 +1,21 @@
 package mutants
 
-// balancers breaks load balancers in NSX.
+// balancers breaks load balancers in NSX, and those that the sandbox itself gives to a topology without NSX.
 func balancers() []Mutant {
 	const (
 		balancer = "pkg/provider/loadbalancer/balancer.go"
 		ensure   = "pkg/provider/loadbalancer/ensure.go"
 		cluster  = "pkg/provider/balancers.go"
+		simple   = sandboxBalancer + "loadbalancer.go"
 	)
 	return []Mutant{
 		{
-			Name:   "server-not-attached",
-			Breaks: "virtual servers are not attached to the load balancer service",
-			File:   ensure,
-			Old:    "\t\t\tfieldPorts: []string{port}, fieldService: balancer,\n",
-			New:    "\t\t\tfieldPorts: []string{port},\n",
-			Caught: []Caught{{"loadbalancer/nsx-address", `run vsphere-sandbox get nsx`}},
+			Name:   "addresses-not-returned",
+			Breaks: "the address of a Service that is deleted stays allocated",
+			File:   "pkg/provider/loadbalancer/delete.go",
+			Old:    "slices.Concat(f.monitors, f.allocations)}",
+			New:    "f.monitors}",
+			Caught: []Caught{{"loadbalancer/nsx-address", `run nothing of the Service is left in NSX`}},
 		},
 		{
 			Name:   "identity-of-the-process",
@@ -73,12 +74,12 @@ func balancers() []Mutant {
 			Caught: []Caught{{"loadbalancer/nsx-neighbor-kept", `run the other one is complete`}},
 		},
 		{
-			Name:   "failed-allocation-kept",
-			Breaks: "an allocation that got no address stays in the IP pool",
+			Name:   "allocation-problem-unread",
+			Breaks: "why NSX allocates no address is not read",
 			File:   ensure,
-			Old:    "\t\terr = errors.Join(err, e.delete(ctx, o))\n",
-			New:    "",
-			Caught: []Caught{{"loadbalancer/nsx-pool-exhausted", `run an allocation without an address is not kept`}},
+			Old:    "\t\tcase r.State == nsx.Failed:\n\t\t\treturn \"\", &poolError{",
+			New:    "\t\tcase r.State == nsx.Failed && ctx.Err() != nil:\n\t\t\treturn \"\", &poolError{",
+			Caught: []Caught{{"loadbalancer/nsx-pool-exhausted", `run kubectl get events`}},
 		},
 		{
 			Name:   "needs-all-namespaces",
@@ -88,6 +89,33 @@ func balancers() []Mutant {
 			New: "\tns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})\n" +
 				"\tif err == nil {\n\t\t_, err = client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})\n\t}\n\tif err != nil {\n",
 			Caught: []Caught{{"loadbalancer/nsx-rights", `run kubectl get service nsx-rights`}},
+		},
+		{
+			Name:   "added-port-not-served",
+			Breaks: "a port that a Service gets later is not listened at",
+			File:   simple,
+			Old:    "\tif f != nil && f.uid == s.UID && f.fits(s) && ",
+			New:    "\tif f != nil && f.uid == s.UID && ",
+			Caught: []Caught{
+				{"loadbalancer/simple-address", `run vsphere-sandbox explain`},
+				{"loadbalancer/simple-control-plane-restart", `run vsphere-sandbox explain`},
+			},
+		},
+		{
+			Name:   "address-for-good",
+			Breaks: "a Service that is no load balancer any more keeps its address",
+			File:   simple,
+			Old:    "\t\tb.release(key)\n\t\treturn b.withdraw(ctx, s)\n",
+			New:    "\t\tb.release(key)\n\t\treturn nil\n",
+			Caught: []Caught{{"loadbalancer/simple-type-changed", `run kubectl get service simple-type-changed`}},
+		},
+		{
+			Name:   "udp-not-told",
+			Breaks: "a port that does not answer is not reported",
+			File:   simple,
+			Old:    "\tfor _, problem := range f.problems(s) {\n",
+			New:    "\tfor _, problem := range f.problems(s)[:0] {\n",
+			Caught: []Caught{{"loadbalancer/simple-mixed-protocols", `run kubectl get events`}},
 		},
 	}
 }

@@ -76,18 +76,18 @@ func guest() []Mutant {
 		{
 			Name:   "guest-impatient",
 			Breaks: "a call to the Supervisor has one second",
-			File:   "pkg/provider/paravirtual/supervisor/connection.go",
-			Old:    "cmp.Or(cfg.CallTimeout, 10*time.Second)",
-			New:    "cmp.Or(cfg.CallTimeout, time.Second)",
+			File:   "pkg/provider/command_paravirtual.go",
+			Old:    "o.Supervisor.CallTimeout = c.provider.CallTimeout",
+			New:    "o.Supervisor.CallTimeout = c.provider.CallTimeout / 10",
 			Caught: []Caught{{"supervisor/guest-supervisor-slow", `expect node worker-c-1: .*initialized`}},
 		},
 		{
 			Name:   "guest-token-read-once",
 			Breaks: "the token of the start is used for good",
 			File:   "pkg/provider/paravirtual/supervisor/connection.go",
-			Old:    "\ttoken, err := a.c.readToken()\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
-			New: "\ta.c.mu.Lock()\n\ttoken := a.c.token\n\ta.c.mu.Unlock()\n\tif token == \"\" {\n\t\tvar err error\n" +
-				"\t\tif token, err = a.c.readToken(); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t}\n",
+			Old:    "\tdata, err := c.read(tokenFile)\n",
+			New: "\tc.mu.Lock()\n\tknown := c.token\n\tc.mu.Unlock()\n\tif known != \"\" {\n\t\treturn known, nil\n\t}\n" +
+				"\tdata, err := c.read(tokenFile)\n",
 			Caught: []Caught{{"supervisor/guest-token-expired", `run kubectl wait .*service/web`}},
 		},
 		{
