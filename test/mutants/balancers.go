@@ -18,6 +18,14 @@ func balancers() []Mutant {
 			Caught: []Caught{{"loadbalancer/nsx-address", `run nothing of the Service is left in NSX`}},
 		},
 		{
+			Name:   "balancer-service-remembered",
+			Breaks: "the load balancer service of the cluster is looked for once",
+			File:   ensure,
+			Old:    "b.Number(fieldCreated)) })\n\treturn all\n}\n",
+			New:    "b.Number(fieldCreated)) })\n\tif len(all) > 0 {\n\t\tservices = all\n\t}\n\treturn services\n}\n\nvar services []nsx.Object\n",
+			Caught: []Caught{{"loadbalancer/nsx-again", `run kubectl get service second`}},
+		},
+		{
 			Name:   "identity-of-the-process",
 			Breaks: "a process knows only the objects that it has made itself",
 			File:   cluster,
