@@ -1,18 +1,15 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
 
 // ServiceAccount is whom a CCM runs as, in [Namespace], unless it runs as the admin.
@@ -33,7 +30,7 @@ func (l *Lab) leastPrivilege() (*account, error) {
 	for _, o := range rbac.Objects(rbac.Config{
 		Namespace: Namespace, ServiceAccount: ServiceAccount, SecretNames: []string{SecretName}, LeaderElection: true,
 	}) {
-		if err := l.create(ctx, o); err != nil {
+		if err := accounts.Create(ctx, l.Client, o); err != nil {
 			return nil, err
 		}
 	}
@@ -50,24 +47,4 @@ func (l *Lab) leastPrivilege() (*account, error) {
 	}
 	l.account = a
 	return a, nil
-}
-
-// create creates an object of one of the kinds that accounts are made of.
-func (l *Lab) create(ctx context.Context, o runtime.Object) (err error) {
-	core, roles := l.Client.CoreV1(), l.Client.RbacV1()
-	switch o := o.(type) {
-	case *corev1.ServiceAccount:
-		_, err = core.ServiceAccounts(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.ClusterRole:
-		_, err = roles.ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.ClusterRoleBinding:
-		_, err = roles.ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.Role:
-		_, err = roles.Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.RoleBinding:
-		_, err = roles.RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-	default:
-		err = fmt.Errorf("%T: no kind that an account is made of", o)
-	}
-	return err
 }

@@ -2,8 +2,6 @@ package tutorials
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,32 +18,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	built, err := program.Find()
-	if err != nil {
-		return 0, err
-	}
-	if as, err = program.Unprivileged(); err != nil {
-		return 0, err
-	}
-	copied, remove, err := program.CopyForAll(built)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	binary = copied
 	var stop context.CancelFunc
 	going, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return m.Run(), nil
+	code := program.Main(m, &binary, &as)
+	stop()
+	os.Exit(code)
 }
 
 // until is the test's context, or ends with Ctrl-C.
