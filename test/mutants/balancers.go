@@ -108,11 +108,11 @@ func balancers() []Mutant {
 		},
 		{
 			Name:   "address-not-remembered",
-			Breaks: "after a restart a Service gets the first address that is free, whatever it had",
+			Breaks: "after a restart a Service gets the first address that is free, not the one that it had",
 			File:   simple,
 			Old:    "\tfor _, i := range s.Status.LoadBalancer.Ingress {\n\t\tif ip, err := netip.ParseAddr(i.IP); err == nil {\n\t\t\tfirst = append(first, ip)\n\t\t}\n\t}\n",
 			New:    "",
-			Caught: []Caught{{"loadbalancer/simple-control-plane-restart", `run the same address, and only that`}},
+			Caught: []Caught{{"loadbalancer/simple-control-plane-restart", `run at the same address`}},
 		},
 		{
 			Name:   "listeners-left",

@@ -57,7 +57,7 @@ func guest() []Mutant {
 		},
 		{
 			Name:   "guest-silent-node-is-off",
-			Breaks: "a node that is not ready is shut down, whatever VM Operator says",
+			Breaks: "a node that is not ready is shut down, though VM Operator says that its VM is on",
 			File:   instances,
 			Old:    on,
 			New: "\tcase vmoperator.PoweredOn:\n\t\tfor _, c := range node.Status.Conditions {\n" +

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
 )
@@ -20,7 +21,7 @@ var (
 func TestMutants(t *testing.T) {
 	g := newGround(t)
 	chosen := choose(t)
-	rows := &table{}
+	rows := &table{began: time.Now()}
 	t.Cleanup(func() { rows.print(os.Stdout) })
 
 	sound := t.Run("sound", func(t *testing.T) {
