@@ -104,15 +104,10 @@ func balancers() []Mutant {
 			File:   simple,
 			Old:    "\tif f != nil && f.uid == s.UID && f.fits(s) && ",
 			New:    "\tif f != nil && f.uid == s.UID && ",
-			Caught: []Caught{{"loadbalancer/simple-address", `run vsphere-sandbox explain`}},
-		},
-		{
-			Name:   "address-not-remembered",
-			Breaks: "after a restart a Service gets the first address that is free, not the one that it had",
-			File:   simple,
-			Old:    "\tfor _, i := range s.Status.LoadBalancer.Ingress {\n\t\tif ip, err := netip.ParseAddr(i.IP); err == nil {\n\t\t\tfirst = append(first, ip)\n\t\t}\n\t}\n",
-			New:    "",
-			Caught: []Caught{{"loadbalancer/simple-control-plane-restart", `run at the same address`}},
+			Caught: []Caught{
+				{"loadbalancer/simple-address", `run vsphere-sandbox explain`},
+				{"loadbalancer/simple-control-plane-restart", `run the load balancer follows the Service again`},
+			},
 		},
 		{
 			Name:   "listeners-left",
