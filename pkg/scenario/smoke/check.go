@@ -166,13 +166,22 @@ func (k *kind) running(status api.Status) []api.Component {
 	return list
 }
 
-// startOf returns when the first of them was started.
+// startOf returns when the first of them was started. If one was started again it is when the last was: sessions do not say whose they
+// are, and those of the one before it may be left.
 func (k *kind) startOf(status api.Status) time.Time {
-	var first time.Time
+	var first, last time.Time
+	again := false
 	for _, c := range k.running(status) {
 		if first.IsZero() || c.Since.Before(first) {
 			first = c.Since
 		}
+		if c.Since.After(last) {
+			last = c.Since
+		}
+		again = again || c.Restarts > 0
+	}
+	if again {
+		return last
 	}
 	return first
 }
