@@ -166,6 +166,14 @@ func (k *kind) running(status api.Status) []api.Component {
 	return list
 }
 
+// healthy reports whether the first of them is healthy, and the others run: of a syncer nobody asks.
+func (k *kind) healthy(status api.Status) bool {
+	list := k.running(status)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(c api.Component) bool {
+		return c.State != "running" || c.Health != "healthy" && (c.Health != "" || c.Name == k.components[0])
+	})
+}
+
 // startOf returns when the first of them was started. If one was started again it is when the last was: sessions do not say whose they
 // are, and those of the one before it may be left.
 func (k *kind) startOf(status api.Status) time.Time {
@@ -265,8 +273,7 @@ func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error
 		if err != nil {
 			return err
 		}
-		again := r.kind.running(status)
-		if len(again) > 0 && !slices.ContainsFunc(again, func(c api.Component) bool { return c.Health != "healthy" }) {
+		if r.kind.healthy(status) {
 			return nil
 		}
 		if time.Now().After(deadline) {
