@@ -166,7 +166,7 @@ func (k *kind) running(status api.Status) []api.Component {
 	return list
 }
 
-// healthy reports whether the first of them is healthy, and the others run: of a syncer nobody asks.
+// healthy reports whether the first of them is healthy, and the others run: a syncer is not asked.
 func (k *kind) healthy(status api.Status) bool {
 	list := k.running(status)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(c api.Component) bool {
