@@ -12,6 +12,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/binding"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/vmoperator"
 )
 
@@ -89,10 +90,10 @@ func (p *Provider) confirmGone(ctx context.Context, node *corev1.Node, bound mat
 	for _, vm := range listed {
 		older := !vm.CreationTimestamp.After(node.CreationTimestamp.Time)
 		switch {
-		case hasUUID(vm, bound), systemErr == nil && hasUUID(vm, system):
+		case binding.HasUUID(vm, bound), systemErr == nil && binding.HasUUID(vm, system):
 			return errStillThere
 		case vm.UUID == (match.UUID{}) && (older || vm.Name == node.Name):
-			return fmt.Errorf("vm %s may be the node's: %w", vm, errNoUUID)
+			return fmt.Errorf("vm %s may be the node's: %w", vm, binding.ErrNoUUID)
 		case vm.Name == node.Name && older:
 			return fmt.Errorf("vm %s: %w: %s", vm, ErrUUIDChanged, vm.Status.BiosUUID)
 		}
