@@ -17,6 +17,13 @@ const (
 	DefaultVersion = "v1alpha2"
 )
 
+// Labels of VirtualMachineServices, which are upstream's (vsphereparavirtual/vmservice): the guest cluster and the Service in it.
+const (
+	LabelCluster          = "run.tanzu.vmware.com/cluster.name"
+	LabelService          = "run.tanzu.vmware.com/service.name"
+	LabelServiceNamespace = "run.tanzu.vmware.com/service.namespace"
+)
+
 // VirtualMachines returns the resource of [VirtualMachine].
 func VirtualMachines(version string) supervisor.Resource {
 	return supervisor.Resource{Group: group, Version: version, Name: "virtualmachines"}
