@@ -350,5 +350,8 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	if hasNSX(s) {
 		i.NSX = s.nsx.Rows
 	}
+	if hasSupervisor(s) {
+		i.Supervisor = s.supervisor.State
+	}
 	return i
 }

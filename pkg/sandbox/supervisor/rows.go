@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/vmoperator"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	sv "github.com/vsphere-sandbox/vsphere-sandbox/pkg/supervisor"
 )
 
@@ -44,8 +45,24 @@ func (p *Part) Machines() ([]api.VirtualMachine, error) {
 	return all, p.bind(all)
 }
 
+// State returns what explanations are gathered from, with VirtualMachineServices if they are asked for.
+func (p *Part) State(ctx context.Context, services bool) *explain.Supervisor {
+	state := &explain.Supervisor{Namespace: p.Topology().Spec.Supervisor.GuestClusters[0].Namespace, Typed: typed}
+	if g := p.Gate(); g != nil {
+		state.Gate = string(g.Mode().State)
+	}
+	if s := p.Supervisor(); s != nil {
+		state.Operates = s.Operates()
+	}
+	state.Machines.Is, state.Machines.Err = p.Machines()
+	if services {
+		state.Services.Is, state.Services.Err = p.Services(ctx)
+	}
+	return state
+}
+
 func (p *Part) machineRow(o *unstructured.Unstructured) (api.VirtualMachine, error) {
-	vm, err := Typed(o.Object)
+	vm, err := typed(o.Object)
 	if err != nil {
 		return api.VirtualMachine{}, err
 	}
@@ -78,7 +95,7 @@ func (p *Part) bind(all []api.VirtualMachine) error {
 	index := map[string]*api.VirtualMachine{}
 	var vms []*vmoperator.VirtualMachine
 	for i := range all {
-		vm, err := Typed(all[i].Object)
+		vm, err := typed(all[i].Object)
 		if err != nil {
 			return err
 		}
@@ -100,8 +117,8 @@ func (p *Part) bind(all []api.VirtualMachine) error {
 	return nil
 }
 
-// Typed returns a VirtualMachine as a cloud provider reads it.
-func Typed(object map[string]any) (*vmoperator.VirtualMachine, error) {
+// typed returns a VirtualMachine as a cloud provider reads it.
+func typed(object map[string]any) (*vmoperator.VirtualMachine, error) {
 	vm := new(vmoperator.VirtualMachine)
 	if err := convert(object, vm); err != nil {
 		return nil, fmt.Errorf("VirtualMachine: %w", err)
