@@ -2,7 +2,6 @@ package paravirtual
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -107,13 +106,9 @@ func (p *Provider) confirmGone(ctx context.Context, node *corev1.Node, bound mat
 // list reads the VirtualMachines of a namespace from the Supervisor's database.
 func (p *Provider) list(ctx context.Context, namespace string) (all []*vmoperator.VirtualMachine, err error) {
 	_, err = p.connection.List(ctx, vmoperator.VirtualMachines(p.opts.APIVersion), namespace, "", func(data []byte) error {
-		vm := new(vmoperator.VirtualMachine)
-		if err := json.Unmarshal(data, vm); err != nil {
-			return fmt.Errorf("VirtualMachine: %w", err)
-		}
-		vm.Prepare()
+		vm, err := vmoperator.Decode(data)
 		all = append(all, vm)
-		return nil
+		return err
 	})
 	return all, err
 }

@@ -27,8 +27,6 @@ type Supervisor struct {
 	Machines Answer[[]api.VirtualMachine]
 	// Services are its VirtualMachineServices; only for the case of a Service.
 	Services Answer[[]api.VirtualMachineService]
-	// Typed returns a VirtualMachine as the CCM reads it.
-	Typed func(object map[string]any) (*vmoperator.VirtualMachine, error)
 }
 
 // machine returns the VirtualMachine of the node as the CCM finds it, or why it finds none.
@@ -42,7 +40,7 @@ func (c Node) machine() (api.VirtualMachine, *vmoperator.VirtualMachine, error) 
 		if row.Namespace != c.Supervisor.Namespace {
 			continue
 		}
-		vm, err := c.Supervisor.Typed(row.Object)
+		vm, err := vmoperator.FromObject(row.Object)
 		if err != nil {
 			return api.VirtualMachine{}, nil, err
 		}

@@ -47,7 +47,7 @@ func (p *Part) Machines() ([]api.VirtualMachine, error) {
 
 // State returns what explanations are gathered from, with VirtualMachineServices if they are asked for.
 func (p *Part) State(ctx context.Context, services bool) *explain.Supervisor {
-	state := &explain.Supervisor{Namespace: p.Topology().Spec.Supervisor.GuestClusters[0].Namespace, Typed: typed}
+	state := &explain.Supervisor{Namespace: p.Topology().Spec.Supervisor.GuestClusters[0].Namespace}
 	if g := p.Gate(); g != nil {
 		state.Gate = string(g.Mode().State)
 	}
@@ -62,7 +62,7 @@ func (p *Part) State(ctx context.Context, services bool) *explain.Supervisor {
 }
 
 func (p *Part) machineRow(o *unstructured.Unstructured) (api.VirtualMachine, error) {
-	vm, err := typed(o.Object)
+	vm, err := vmoperator.FromObject(o.Object)
 	if err != nil {
 		return api.VirtualMachine{}, err
 	}
@@ -95,7 +95,7 @@ func (p *Part) bind(all []api.VirtualMachine) error {
 	index := map[string]*api.VirtualMachine{}
 	var vms []*vmoperator.VirtualMachine
 	for i := range all {
-		vm, err := typed(all[i].Object)
+		vm, err := vmoperator.FromObject(all[i].Object)
 		if err != nil {
 			return err
 		}
@@ -115,16 +115,6 @@ func (p *Part) bind(all []api.VirtualMachine) error {
 		}
 	}
 	return nil
-}
-
-// typed returns a VirtualMachine as a cloud provider reads it.
-func typed(object map[string]any) (*vmoperator.VirtualMachine, error) {
-	vm := new(vmoperator.VirtualMachine)
-	if err := convert(object, vm); err != nil {
-		return nil, fmt.Errorf("VirtualMachine: %w", err)
-	}
-	vm.Prepare()
-	return vm, nil
 }
 
 // bare returns an object without what only the API server reads.

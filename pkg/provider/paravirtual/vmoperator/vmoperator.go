@@ -5,6 +5,9 @@
 package vmoperator
 
 import (
+	"encoding/json"
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
@@ -72,6 +75,25 @@ func (vm *VirtualMachine) String() string { return vm.Namespace + "/" + vm.Name 
 func (vm *VirtualMachine) Prepare() {
 	vm.ManagedFields, vm.Annotations, vm.OwnerReferences = nil, nil, nil
 	vm.UUID, _ = match.ParseUUID(vm.Status.BiosUUID) // zero on an error
+}
+
+// Decode returns the VirtualMachine in an answer of the API.
+func Decode(data []byte) (*VirtualMachine, error) {
+	vm := new(VirtualMachine)
+	if err := json.Unmarshal(data, vm); err != nil {
+		return nil, fmt.Errorf("VirtualMachine: %w", err)
+	}
+	vm.Prepare()
+	return vm, nil
+}
+
+// FromObject returns the VirtualMachine of an object in a generic form.
+func FromObject(object map[string]any) (*VirtualMachine, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("VirtualMachine: %w", err)
+	}
+	return Decode(data)
 }
 
 // VirtualMachineService is a load balancer in front of virtual machines.
