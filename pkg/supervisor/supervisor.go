@@ -132,8 +132,7 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 		return nil, err
 	}
 	s.tokens = &tokens{s: s}
-	core := s.core.Discovery().RESTClient()
-	if err := define(ctx, core, s.dynamic, true); err != nil {
+	if err := define(ctx, s.dynamic, true); err != nil {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	if err := s.setUp(ctx, s.setUpGuests); err != nil {
@@ -157,7 +156,7 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 
 // complete adds what no guest cluster needs to start: the resources of the network, and what describes the vCenter.
 func (s *Supervisor) complete(ctx context.Context) error {
-	if err := define(ctx, s.core.Discovery().RESTClient(), s.dynamic, false); err != nil {
+	if err := define(ctx, s.dynamic, false); err != nil {
 		return err
 	}
 	return errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, reconcilers{
