@@ -74,12 +74,16 @@ func Definitions() map[string][]byte {
 	return stored
 }
 
+// definitionAge is the age of definitions in etcd. An API server refuses to create objects of one that was established less than two
+// seconds ago, since other servers may not have seen it (apiextensions-apiserver, customresource_handler.go).
+const definitionAge = time.Minute
+
 // asServed adds what API server and controllers add to a definition until it is established.
 func asServed(o *unstructured.Unstructured) map[string]any {
-	now := time.Now().UTC().Format(timeFormat)
+	at := time.Now().UTC().Add(-definitionAge).Format(timeFormat)
 	o.SetUID(uuid.NewUUID())
 	o.SetGeneration(1)
-	_ = unstructured.SetNestedField(o.Object, now, "metadata", "creationTimestamp") // metadata is an object
+	_ = unstructured.SetNestedField(o.Object, at, "metadata", "creationTimestamp") // metadata is an object
 	_ = unstructured.SetNestedMap(o.Object, map[string]any{"strategy": "None"}, "spec", "conversion")
 	spec := o.Object["spec"].(map[string]any)
 	names := spec["names"].(map[string]any)
@@ -98,8 +102,8 @@ func asServed(o *unstructured.Unstructured) map[string]any {
 	o.Object["status"] = map[string]any{
 		"acceptedNames": names, "storedVersions": []any{storage},
 		"conditions": []any{
-			condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
-			condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
+			condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", at),
+			condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", at),
 		},
 	}
 	return o.Object
