@@ -42,7 +42,7 @@ func (p *pool) why(owner, want string) error {
 	return err
 }
 
-// choose returns the address that take gives, or why there is none. The caller holds the lock.
+// choose returns the address that take gives, or why it gives none. The caller holds the lock.
 func (p *pool) choose(owner, want string) (netip.Addr, error) {
 	wanted, err := netip.ParseAddr(want)
 	if want != "" {

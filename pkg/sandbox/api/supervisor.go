@@ -11,7 +11,7 @@ type VirtualMachine struct {
 	Namespace string `json:"namespace"`
 	// Guest is the guest cluster that it belongs to, by its label.
 	Guest string `json:"guest,omitempty"`
-	// VCenter and VM name the VM; "" as long as there is none.
+	// VCenter and VM name the VM; "" before it exists.
 	VCenter string `json:"vcenter,omitempty"`
 	VM      string `json:"vm,omitempty"`
 	// Node is the Node whose VM it is, as the guest cluster's cloud provider decides it; "" for none.

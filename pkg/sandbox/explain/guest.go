@@ -181,7 +181,7 @@ func (c Node) virtualMachine() (q question) {
 		q.answer(event.Warning, "", "VirtualMachine %s, which is being deleted", vm)
 	case row.Power != "" && row.WantedPower != "" && row.Power != row.WantedPower:
 		q.saw(supervisorAPI, wrong, "spec.powerState", "%s", row.WantedPower)
-		q.answer(event.Warning, "", "VirtualMachine %s, which is to be %s and is %s", vm, row.WantedPower, row.Power)
+		q.answer(event.Warning, "", "VirtualMachine %s, which must be %s and is %s", vm, row.WantedPower, row.Power)
 	case row.VM == "":
 		sawConditions(&q, row)
 		q.answer(event.Error, "", "VirtualMachine %s, which has no VM in vSphere%s", vm, strings.TrimSuffix(": "+lacks(row), ": "))

@@ -60,7 +60,7 @@ func TestNodeInGuest(t *testing.T) {
 		})), "Why is it not", event.Error, "refused", "get virtualmachines"},
 		{"on its way", node(fresh, inGuest()), "Why is it not", event.Warning, "nothing that is known", "logs ccm"},
 		{"deleted", node(machine(func(m *api.VirtualMachine) { m.Deleting = true })), "Which VirtualMachine", event.Warning, "which is being deleted", ""},
-		{"power to be", node(machine(func(m *api.VirtualMachine) { m.WantedPower = "PoweredOff" })), "Which VirtualMachine", event.Warning, "which is to be PoweredOff and is PoweredOn", ""},
+		{"power to be", node(machine(func(m *api.VirtualMachine) { m.WantedPower = "PoweredOff" })), "Which VirtualMachine", event.Warning, "which must be PoweredOff and is PoweredOn", ""},
 		{"late", node(powerIs("off"), inGuest()), "Which VirtualMachine", event.Warning, "status is late: it says PoweredOn", ""},
 		{"moved", node(machine(func(m *api.VirtualMachine) { m.Zone = "us-east" })), "Where does its zone", event.Warning, "is in zone us-east now", ""},
 	})

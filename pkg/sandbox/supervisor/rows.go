@@ -108,7 +108,7 @@ func (p *Part) bind(all []api.VirtualMachine) error {
 			if !n.Registered {
 				continue
 			}
-			// A Node without one has no VM, whatever the reason is: explain has it.
+			// An error means that the Node has no VM; explain has the reason.
 			if vm, err := binding.Find(match.Node{Name: n.Name, ProviderID: n.ProviderID}, g.Namespace, slices.Values(namespace)); err == nil {
 				index[vm.String()].Node = n.Name
 			}

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	// ErrNoUUID and ErrNoAddress report what VM Operator has not written yet of a VM that is found.
-	ErrNoUUID    = errors.New("VM Operator reports no BIOS UUID of it yet")
+	// ErrNoUUID reports that a VM is found whose status has no BIOS UUID yet.
+	ErrNoUUID = errors.New("VM Operator reports no BIOS UUID of it yet")
+	// ErrNoAddress reports that a VM is found whose status has no address that the cluster can use.
 	ErrNoAddress = errors.New("VM Operator reports no address of it yet")
 )
 
