@@ -40,6 +40,32 @@ func (s *sandbox) joins(node string) {
 	s.Await(node+" is initialized", time.Minute, func() bool { n := s.Node(node); return n.Registered && n.Initialized && n.ProviderID != "" })
 }
 
+// belongs checks that a Node and a Service are shown with their objects on the Supervisor, and why one has no address.
+func (s *sandbox) belongs(node, service string) {
+	s.T.Helper()
+	machines, err := s.Client.VirtualMachines(s.T.Context())
+	if i := slices.IndexFunc(machines, func(m api.VirtualMachine) bool { return m.Node == node }); err != nil || i < 0 || machines[i].VM != node || machines[i].Power != "PoweredOn" {
+		s.T.Errorf("VirtualMachines: %+v, %v", machines, err)
+	}
+	services, err := s.Client.VirtualMachineServices(s.T.Context())
+	if i := slices.IndexFunc(services, func(v api.VirtualMachineService) bool { return v.Service == service }); err != nil || i < 0 || len(services[i].Ingress) != 1 || len(services[i].Endpoints) != 3 {
+		s.T.Errorf("VirtualMachineServices: %+v, %v", services, err)
+	}
+	shown, err := s.Client.Inspect(s.T.Context(), api.Subject{Kind: "node", Name: node})
+	if err != nil || !slices.ContainsFunc(shown.Parts, func(p api.Part) bool {
+		return p.Title == "VirtualMachine team-a/"+node && strings.Contains(p.YAML, "powerState: PoweredOn")
+	}) {
+		s.T.Errorf("the terminal UI's detail: %+v, %v", shown, err)
+	}
+	s.Run("fault", "inject", "supervisor.pool-empty")
+	s.Run("kubectl", "create", "service", "loadbalancer", "pending", "--tcp=80:80")
+	s.Await("explain says why it has no address", time.Minute, func() bool {
+		return strings.Contains(strings.Join(strings.Fields(s.Run("explain", "service", "pending")), " "), "has no address: the load balancer has no free address")
+	})
+	s.Run("fault", "heal", "--all")
+	s.address("pending")
+}
+
 // TestGuestRights: the cloud provider of a guest cluster works with the rights that its page names, on the Supervisor's API server, and says
 // which one is missing. Two replicas: the other one takes over.
 func TestGuestRights(t *testing.T) {
@@ -57,6 +83,7 @@ func TestGuestRights(t *testing.T) {
 	s.allow("", "")
 	expose("least")
 	s.address("least")
+	s.belongs("worker-a-1", "default/least")
 	s.registerAgain("worker-c-1")
 	s.joins("worker-c-1")
 
