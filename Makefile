@@ -194,7 +194,7 @@ cluster-api: build $(TOOLS)/golangci-lint ## Cluster API and its provider for vS
 	dir=$$($(GO) run ./hack/clusterapi) && CLUSTER_API=$$dir $(GO) test -count=1 -v -timeout 30m ./test/clusterapi $(ARGS)
 
 bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
-	@$(GO) test -run '^$$' -bench Up -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
+	@$(GO) test -run '^$$' -bench 'Up|Supervisor' -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
 
 bench-sim: ## measure the simulator, beside stock vcsim
 	@$(GO) test -run '^$$' -bench Simulator -benchtime 3x -timeout 0 ./test/bench/sim -args $(SIMARGS)

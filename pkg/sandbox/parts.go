@@ -262,7 +262,7 @@ func assemble(s *Sandbox) {
 	}
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
-		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
+		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, Nodes: s.Nodes, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
 		Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
@@ -349,6 +349,9 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	}
 	if hasNSX(s) {
 		i.NSX = s.nsx.Rows
+	}
+	if hasSupervisor(s) {
+		i.Supervisor = s.supervisor.State
 	}
 	return i
 }

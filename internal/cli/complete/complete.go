@@ -85,6 +85,16 @@ func NSX(d *command.Deps) Func {
 	return live(d, (*api.Client).NSX, func(o api.NSXObject) string { return cmp.Or(o.Service, o.Type) })
 }
 
+// VirtualMachines completes names of VirtualMachines of the Supervisor.
+func VirtualMachines(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachines, func(m api.VirtualMachine) string { return m.Name })
+}
+
+// VirtualMachineServices completes names of VirtualMachineServices of the Supervisor.
+func VirtualMachineServices(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachineServices, func(v api.VirtualMachineService) string { return v.Name })
+}
+
 // Logs completes names of components that have a log.
 func Logs(d *command.Deps) Func {
 	return of(func(ctx context.Context) ([]string, error) {
