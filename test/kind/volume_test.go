@@ -3,6 +3,7 @@ package kind
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -264,17 +265,18 @@ func (s *sandbox) read(name, node string, lines ...string) string {
 	return ""
 }
 
-// give builds the program of a test and gives all nodes its image.
+// give builds the program of a test, whose folder has the name of the image, and gives all nodes that image.
 func (s *sandbox) give(name string) {
 	s.T.Helper()
+	base, _, _ := strings.Cut(path.Base(name), ":")
 	dir := s.T.TempDir()
-	program, archive := filepath.Join(dir, "scribe"), filepath.Join(dir, "scribe.tar")
-	build := exec.Command("go", "build", "-o", program, "./scribe")
+	program, archive := filepath.Join(dir, base), filepath.Join(dir, base+".tar")
+	build := exec.Command("go", "build", "-o", program, "./"+base)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		s.T.Fatalf("go build: %v\n%s", err, out)
 	}
-	set, err := image.FromProgram(s.T.Context(), program, "/scribe", name)
+	set, err := image.FromProgram(s.T.Context(), program, "/"+base, name)
 	if err != nil {
 		s.T.Fatal(err)
 	}

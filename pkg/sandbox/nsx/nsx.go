@@ -229,6 +229,9 @@ func (p *Part) CloudConfig() ([]byte, error) {
 			"tcpAppProfileName": "default-tcp-lb-app-profile", "udpAppProfileName": "default-udp-lb-app-profile",
 		},
 	}
+	if spec.Routes {
+		conf["route"] = map[string]any{"routerPath": gateway(spec)}
+	}
 	if len(classes) > 0 {
 		conf["loadBalancerClass"] = classes
 	}
