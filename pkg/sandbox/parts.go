@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -42,6 +43,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
@@ -253,6 +255,12 @@ func assemble(s *Sandbox) {
 	}
 	s.nsx = nsx.Part{
 		Spec: func() *topology.NSX { return s.opts.Topology.Spec.NSX }, CA: func() *cert.CA { return s.snapshots.authority }, Log: s.log, Logger: opts.Logger,
+		Saved: func() string {
+			if s.opts.From == nil {
+				return ""
+			}
+			return filepath.Join(s.opts.From.Path, snapshot.NSX)
+		},
 		Block: s.loadBalancer.Block, Port: func() int {
 			for _, vc := range vcentersOf(s) {
 				return vc.Port()

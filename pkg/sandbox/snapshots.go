@@ -186,6 +186,7 @@ func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology
 			return nil
 		})
 	}
+	g.Go(func() error { return s.nsx.Save(filepath.Join(dir, snapshot.NSX)) })
 	g.Go(func() error { return disk.CopyTree(ctx, s.opts.Dir.Path("nodes"), filepath.Join(dir, snapshot.Nodes)) })
 	if err := g.Wait(); err != nil {
 		return err
