@@ -240,7 +240,7 @@ func assemble(s *Sandbox) {
 				}
 			}
 		},
-		Secret: s.secrets.KnowObject, CSINode: s.csi.NodeChanged,
+		Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
 		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer == LoadBalancerNone || opts.LoadBalancer == "",
 	}
 	_, nodePorts := s.ground.(ground.NodePorts)
@@ -267,6 +267,11 @@ func assemble(s *Sandbox) {
 			}
 			return 0
 		},
+	}
+	s.nsx.Changed = s.services.NSXChanged
+	s.services.Set, s.services.Background = s.watchCache.SetService, &s.background
+	if hasNSX(s) {
+		s.services.NSX = s.nsx.Rows
 	}
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,

@@ -462,6 +462,7 @@ func (t *snapshots) exchange(ctx context.Context, top *topology.Topology) error 
 	s.nodes.Reset()
 	s.storage.Reset()
 	s.watchCache.Reset()
+	s.services.Reset()
 	s.desired.Reset(top)
 	s.nodes.Assign(top, nil)
 	s.csi.Topology = top

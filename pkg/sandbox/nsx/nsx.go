@@ -38,6 +38,8 @@ type Part struct {
 	CAFile string
 	// Saved returns the path of the file with the objects of the snapshot from which the sandbox boots, "" without one.
 	Saved func() string
+	// Changed is called after each change of an object.
+	Changed func()
 	// Block returns the number of the sandbox's block of loopback addresses, Port the port of its first vCenter.
 	Block, Port func() int
 	// Dir gets the certificate of the cloud controller manager, and its key.
@@ -70,6 +72,7 @@ func (p *Part) Start(ctx context.Context) error {
 	spec := p.Spec()
 	m, err := sim.Start(l, sim.Options{
 		CA: p.CA(), Realize: time.Duration(spec.Realization), Logger: p.Logger, OnMode: p.modeChanged,
+		Changed:  func(string, string, string) { p.Changed() },
 		Accounts: []sim.Account{{User: User, Role: sim.EnterpriseAdmin}},
 	})
 	if err != nil {

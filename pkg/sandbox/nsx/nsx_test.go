@@ -39,7 +39,7 @@ func startFrom(t *testing.T, spec *topology.NSX, from string) *Part {
 	}
 	p := &Part{
 		Spec: func() *topology.NSX { return spec }, CA: func() *cert.CA { return ca }, CAFile: filepath.Join(dir, "ca.crt"),
-		Saved: func() string { return from }, Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
+		Saved: func() string { return from }, Changed: func() {}, Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
 	}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := &Part{
-		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Block: first.Block, Port: first.Port, Dir: t.TempDir(), Log: first.Log,
+		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Changed: func() {}, Block: first.Block, Port: first.Port, Dir: t.TempDir(), Log: first.Log,
 	}
 	if err := damaged.Start(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a damaged file: %v", err)
