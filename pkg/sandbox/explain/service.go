@@ -52,14 +52,21 @@ func (c Service) address() (q question) {
 		q.saw(apiServer, wrong, "status.loadBalancer", "%s", f)
 	}
 	warning := c.warning(&q)
+	if s.DeletionTimestamp != nil {
+		q.Ask = "Why is it still there?"
+		text := "it is being deleted; its finalizers are " + and(s.Finalizers, "and")
+		if warning != "" {
+			text += ". " + warning
+		}
+		q.answer(event.Warning, "", "%s", text)
+		return q
+	}
 	if len(places) > 0 {
 		q.answer(event.Info, "", "it answers at %s", and(places, "and"))
 		return q
 	}
 	q.Ask = "Why has it no address?"
 	switch {
-	case s.DeletionTimestamp != nil:
-		q.answer(event.Warning, "", "it is being deleted; its finalizers are %s", and(s.Finalizers, "and"))
 	case warning != "":
 		q.answer(event.Error, "", "%s", warning)
 	case c.Reported.Err != nil:
