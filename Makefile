@@ -147,7 +147,7 @@ ground: build ccm ## the provider's program under a real API server: as deployed
 safety: build ccm ## the safety matrix alone: faults of a vCenter, and what becomes of nodes; prints itself
 	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) $(GO) test -count=1 -v -timeout 30m ./test/safety $(SAFETYARGS)
 
-mutants: build ## break the provider on purpose, one thing at a time: each time a scenario has to fail; prints the table. About twenty minutes
+mutants: build ## break the provider on purpose, one thing at a time: each time a scenario has to fail; prints the table. About forty minutes
 	$(GO) test -count=1 -v -timeout 60m ./test/mutants/proof $(MUTANTARGS)
 
 conformance: build ## Kubernetes' own conformance tests, those that need no container (CONFORMANCEARGS="--suite quick"); the first time builds them: minutes

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
@@ -77,7 +78,12 @@ type Cluster struct {
 func New(opts Options) (_ *Cluster, err error) {
 	c := &Cluster{opts: opts, config: filepath.Join(opts.Dir, "control-plane.json")}
 	host := net.IPv4(127, 0, 0, 1)
-	if c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port}); err != nil {
+	if opts.Port == 0 {
+		c.listener, err = loopback.ListenKept(host) // "start" needs it again
+	} else {
+		c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	defer func() {
