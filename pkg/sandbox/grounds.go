@@ -31,6 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	sv "github.com/vsphere-sandbox/vsphere-sandbox/pkg/supervisor"
 )
 
 // newGround is the ground that the options choose. Nothing else asks which one that is.
@@ -58,6 +59,9 @@ func (s *Sandbox) newGround() ground.Ground {
 	control := cp.Options{
 		Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs, Supervisor: o.Topology != nil && o.Topology.Spec.Supervisor != nil,
 	}
+	if control.Supervisor {
+		control.Definitions = sv.Definitions()
+	}
 	if o.From != nil {
 		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)
 	}
@@ -70,9 +74,10 @@ func (s *Sandbox) newGround() ground.Ground {
 // kind is what kind makes the cluster of in that directory.
 func (o *Options) kind(dir string) kind.Config {
 	program := o.CCM.WithDefaults()
+	pods := program.HasImage() && o.LoadBalancer != LoadBalancerNSX // pods do not reach the NSX Manager
 	return kind.Config{
 		Options: *o.Cluster.Kind, Name: o.Name, Dir: dir, Topology: o.Topology, Speed: o.Speed, Port: o.Port, RealVMs: o.Real != nil,
-		CCM: kind.CCM{Name: program.Name(), Pods: program.HasImage(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
+		CCM: kind.CCM{Name: program.Name(), Pods: pods, Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
 		CSI: o.CSI.Enabled, Sidecars: o.CSI.Sidecars, Foreign: o.CSI.Foreign, Logger: o.Logger,
 	}
 }

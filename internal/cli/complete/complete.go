@@ -85,6 +85,16 @@ func NSX(d *command.Deps) Func {
 	return live(d, (*api.Client).NSX, func(o api.NSXObject) string { return cmp.Or(o.Service, o.Type) })
 }
 
+// VirtualMachines completes names of VirtualMachines of the Supervisor.
+func VirtualMachines(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachines, func(m api.VirtualMachine) string { return m.Name })
+}
+
+// VirtualMachineServices completes names of VirtualMachineServices of the Supervisor.
+func VirtualMachineServices(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachineServices, func(v api.VirtualMachineService) string { return v.Name })
+}
+
 // Logs completes names of components that have a log.
 func Logs(d *command.Deps) Func {
 	return Of(func(ctx context.Context) ([]string, error) {
@@ -180,4 +190,9 @@ func Of(words func(context.Context) ([]string, error)) Func {
 			return !strings.HasPrefix(w, typed) || slices.Contains(args, w)
 		}), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// Services completes Services of type LoadBalancer.
+func Services(d *command.Deps) Func {
+	return live(d, (*api.Client).Services, func(s api.Service) string { return strings.TrimPrefix(s.Name, "default/") })
 }

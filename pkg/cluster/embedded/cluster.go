@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
@@ -28,7 +29,8 @@ import (
 // Address ranges of the cluster. They are not routed: no containers run here.
 const (
 	serviceCIDR = "10.96.0.0/16"
-	podCIDR     = "10.128.0.0/9" // 256 addresses for each of thousands of nodes
+	// PodCIDR is the network of all pods: 256 addresses for each of thousands of nodes.
+	PodCIDR = "10.128.0.0/9"
 )
 
 // Component is the name of the child process, and of its log.
@@ -46,6 +48,8 @@ type Options struct {
 	Audit bool
 	// Objects is the file of [Cluster.SaveObjects] that a new cluster begins with; empty for none.
 	Objects string
+	// Definitions are the resource definitions that a Supervisor's API server begins with, by their names, unless Objects has them.
+	Definitions map[string][]byte
 	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
 	Egress, Metrics string
 	// Supervisor has the control plane serve a Supervisor's API, too.
@@ -76,7 +80,12 @@ type Cluster struct {
 func New(opts Options) (_ *Cluster, err error) {
 	c := &Cluster{opts: opts, config: filepath.Join(opts.Dir, "control-plane.json")}
 	host := net.IPv4(127, 0, 0, 1)
-	if c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port}); err != nil {
+	if opts.Port == 0 {
+		c.listener, err = loopback.ListenKept(host) // "start" needs it again
+	} else {
+		c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	defer func() {
@@ -151,7 +160,7 @@ func (c *Cluster) writeConfig() error {
 		ListenerFD:  3, // the first of child.Spec.Files
 		Speed:       c.opts.Speed,
 		ServiceCIDR: serviceCIDR,
-		PodCIDR:     podCIDR,
+		PodCIDR:     PodCIDR,
 		Tuning:      c.tuning(),
 		NotifyFD:    6,
 
@@ -164,6 +173,12 @@ func (c *Cluster) writeConfig() error {
 	}
 	if c.super != nil {
 		cfg.Supervisor = c.super.contract(7)
+		if cfg.Objects == "" {
+			var err error
+			if cfg.Objects, err = c.super.begin(c.opts.Definitions); err != nil {
+				return err
+			}
+		}
 	}
 	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
