@@ -120,7 +120,7 @@ func assemble(s *Sandbox) {
 	s.inventory = vcenters.Watch{
 		Log: s.log, Tags: s.tags, Background: &s.background, Changed: s.rows.VCenterChanged, FollowLog: s.rows.FollowLog, FollowCalls: s.rows.FollowCalls,
 	}
-	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
+	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA, ContainerURL: opts.ContainerURL}
 	s.tracer = tracing.Tracer{Path: opts.Trace, VCenters: watched, Secrets: func() []string { return s.secrets.Values() }}
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,

@@ -3,8 +3,6 @@ package supervisor
 import (
 	"encoding/json"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -239,26 +237,6 @@ func TestBlocks(t *testing.T) {
 	}
 	if _, err := b.take("f", 8); err == nil {
 		t.Error("a network larger than all")
-	}
-}
-
-// TestMount: files are links through ..data, which is replaced in one step, and nothing of the version before is left.
-func TestMount(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "ccm-provider")
-	for _, token := range []string{"one", "two"} {
-		if err := mount(dir, map[string][]byte{"token": []byte(token), "namespace": []byte("n")}); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(filepath.Join(dir, "token")); err != nil || string(got) != token {
-			t.Errorf("token %q, %v", got, err)
-		}
-		if to, err := os.Readlink(filepath.Join(dir, "token")); err != nil || to != "..data/token" {
-			t.Errorf("token is a link to %q, %v", to, err)
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 { // two links, ..data and its folder
-		t.Errorf("%v, %v", entries, err)
 	}
 }
 
