@@ -155,7 +155,8 @@ conformance: build ## Kubernetes' own conformance tests, those that need no cont
 
 parity: ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour; MODE=nsx or MODE=paravirtual: one part, minutes
 ifeq ($(MODE),nsx)
-	$(GO) -C test/nsx test -count=1 -v -run 'TestParity|TestFigures' -figures .
+	$(GO) -C test/nsx test -count=1 -v -run 'TestParity|TestRoutesParity|TestFigures' -figures .
+	$(GO) test -count=1 -v -run 'TestBudget|TestQuiet' ./pkg/provider/loadbalancer
 else
 	@$(MAKE) --no-print-directory build
 	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(if $(filter paravirtual,$(MODE)),-run TestParavirtual) $(PARITYARGS)

@@ -35,6 +35,9 @@ func (c *conversion) verify(files []File) error {
 			return c.inexpressible("the credentials of vCenter "+p.was.Tenant, "a Secret cannot hold them as they are: do they end in a newline?")
 		}
 	}
+	if err := c.verifyNSX(files); err != nil {
+		return err
+	}
 	return c.verifyCSI(files)
 }
 
@@ -159,7 +162,7 @@ type Options struct {
 type Migration struct {
 	// Old is the meaning of the old file, with its credentials.
 	Old *config.Config
-	// Config is the meaning of vsphere.conf. It has no credentials.
+	// Config is the meaning of vsphere.conf. It has no credentials but a token of VMware Cloud, which can be nowhere else.
 	Config *config.Config
 	// Files are in the order of their use, the report last. Their names are distinct.
 	Files  []File
@@ -230,6 +233,8 @@ type conversion struct {
 	old, cfg *config.Config // the meaning of the file, and that of vsphere.conf
 	plans    []*plan        // in the order of the vCenters
 
+	nsxSecret *config.SecretRef // the new Secret for the account at the NSX Manager; nil if the file has none
+
 	objects     []object
 	credentials map[string]config.Credentials // of Secrets among the manifests, by server
 	classes     []class
@@ -277,13 +282,16 @@ func (c *conversion) plan() {
 	for _, vc := range c.old.VCenters {
 		taken[vc.Secret] = true
 	}
+	if cfg.NSX != nil {
+		taken[cfg.NSX.Secret] = true
+	}
 	for i := range cfg.VCenters {
 		vc := &cfg.VCenters[i]
 		p := &plan{was: c.old.VCenters[i], own: c.own(vc.Tenant)}
 		switch {
 		case vc.User != "":
 			p.csi = config.Credentials{User: vc.User, Password: vc.Password}
-			ref := newSecret(vc.Tenant, len(cfg.VCenters), taken)
+			ref := newSecret(cloudSecret, vc.Tenant, len(cfg.VCenters), taken)
 			p.secret, vc.Secret, vc.User, vc.Password = &ref, ref, "", ""
 		default:
 			p.csi = c.credentials[credentialKey(*vc)]
@@ -295,6 +303,7 @@ func (c *conversion) plan() {
 		}
 		c.plans = append(c.plans, p)
 	}
+	c.planNSX(&cfg, taken)
 	c.planNetwork(&cfg)
 	c.cfg = &cfg
 }
@@ -317,10 +326,9 @@ func (c *conversion) own(tenant string) map[string]bool {
 
 var unnamable = regexp.MustCompile(`[^a-z0-9]+`)
 
-// newSecret chooses a free name for a vCenter's Secret and adds it to taken.
-func newSecret(tenant string, of int, taken map[config.SecretRef]bool) config.SecretRef {
+// newSecret chooses a free name for a Secret, that of a vCenter with its name if there are several, and adds it to taken.
+func newSecret(name, tenant string, of int, taken map[config.SecretRef]bool) config.SecretRef {
 	const longest = 200
-	name := cloudSecret
 	if slug := strings.Trim(unnamable.ReplaceAllString(strings.ToLower(tenant), "-"), "-"); of > 1 && slug != "" {
 		name += "-" + slug[:min(len(slug), longest)]
 	}

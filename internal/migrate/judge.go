@@ -47,7 +47,7 @@ func empty(at located) bool { return !says(at.entry) }
 // says is whether an entry says anything. Of the keys that may stand alone there is one.
 func says(e config.INIEntry) bool {
 	switch key := strings.ToLower(e.Key); key {
-	case "insecure-flag":
+	case "insecure-flag", "remote-auth", "snat-disabled":
 		return e.Bare || e.Value != ""
 	case "datacenters", "ip-family":
 		return strings.Trim(e.Value, " \t,") != ""
@@ -289,7 +289,7 @@ func judgeInsecure(c *conversion, at located) judgment {
 func judgeCAFile(c *conversion, at located) judgment {
 	j := carried("caFile", "ca-file")(c, at)
 	if j.verdict == Kept {
-		j.why = "it was read on the machine, and is read in a pod now: it has to be mounted there"
+		j.why = underPods
 		c.attend("mount the CA file " + at.entry.Value + " into the pods of the cloud controller manager and of the CSI controller")
 	}
 	return j

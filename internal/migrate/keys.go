@@ -36,13 +36,10 @@ type section struct {
 	judge   func(*conversion, *plan) judgment
 }
 
-const nsx = "load balancers and routes of NSX-T are not carried over: write them under nsxt, loadBalancer, loadBalancerClass " +
-	"and route of the new file, where cloud-provider-vsphere reads them"
-
 // sections are all that an old file may have. Sources: the in-tree provider's VSphereConfig, and
 // pkg/common/config/types_ini_legacy.go of cloud-provider-vsphere.
 func sections() []section {
-	return []section{
+	return append([]section{
 		{name: "Global", readers: both, keys: globalKeys(), judge: judgeGlobal},
 		{name: "VirtualCenter", sub: true, readers: both, keys: vcenterKeys(), judge: judgeVCenter},
 		{name: "Workspace", readers: inTree, unread: true, judge: judgeWorkspace, keys: []key{
@@ -70,13 +67,7 @@ func sections() []section {
 			{name: "exclude-internal-network-subnet-cidr", readers: outside, judge: judgeSubnets("excludeInternalNetworkSubnetCidr", func(n config.Nodes) string { return joined(n.ExcludeInternalSubnets) })},
 			{name: "exclude-external-network-subnet-cidr", readers: outside, judge: judgeSubnets("excludeExternalNetworkSubnetCidr", func(n config.Nodes) string { return joined(n.ExcludeExternalSubnets) })},
 		}},
-		{name: "NSXT", readers: outside, refused: nsx},
-		{name: "NSX-T", readers: outside, refused: nsx},
-		{name: "LoadBalancer", readers: outside, refused: nsx},
-		{name: "LoadBalancerClass", sub: true, readers: outside, refused: nsx},
-		{name: "Route", readers: outside, refused: nsx},
-		{name: "Tags", readers: outside, refused: nsx},
-	}
+	}, nsxSections()...)
 }
 
 // endpointKeys are what the global section and the one of a vCenter both have; own are the readers of those that the

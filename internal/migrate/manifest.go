@@ -188,9 +188,7 @@ func (k keysOf) key(part string) string {
 func (c *conversion) secret(p *plan, user, password string) []byte {
 	var b strings.Builder
 	b.WriteString(c.head("The credentials of vCenter " + oneLine(p.was.Tenant) + " for the cloud controller manager."))
-	b.WriteString("apiVersion: v1\nkind: Secret\nmetadata:\n")
-	b.WriteString("  name: " + p.secret.Name + "\n  namespace: " + p.secret.Namespace + "\n")
-	b.WriteString("type: Opaque\nstringData:\n")
+	b.WriteString(secretManifest(*p.secret))
 	keys := secretKeys(p.was.Server)
 	if !keys.plain() {
 		b.WriteString("  server_1: " + quoted(p.was.Server) + "\n")
@@ -198,6 +196,11 @@ func (c *conversion) secret(p *plan, user, password string) []byte {
 	b.WriteString("  " + keys.key("username") + ": " + quoted(user) + "\n")
 	b.WriteString("  " + keys.key("password") + ": " + quoted(password) + "\n")
 	return []byte(b.String())
+}
+
+// secretManifest is the beginning of the manifest of a Secret, before its data.
+func secretManifest(ref config.SecretRef) string {
+	return "apiVersion: v1\nkind: Secret\nmetadata:\n  name: " + ref.Name + "\n  namespace: " + ref.Namespace + "\ntype: Opaque\nstringData:\n"
 }
 
 // quoted returns text as a YAML scalar that can only be read as a string.
@@ -377,8 +380,8 @@ func (c *conversion) csiSecret(conf string) []byte {
 }
 
 // cloudConfig returns vsphere.conf.
-func (c *conversion) cloudConfig() ([]byte, error) {
-	text, err := c.cfg.YAML()
+func (c *conversion) cloudConfig(cfg *config.Config) ([]byte, error) {
+	text, err := cfg.YAML()
 	if err != nil {
 		return nil, err
 	}

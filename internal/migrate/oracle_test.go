@@ -134,7 +134,7 @@ func TestInTreeMeaning(t *testing.T) {
 				CAFile: vc.CAFile, Thumbprint: vc.Thumbprint, Roundtrips: vc.SOAPRoundtripCount,
 			}
 			if s, made := secrets[vc.Secret]; made {
-				c, err := s.For(vc.Server)
+				c, err := config.ParseSecret("secret", s).For(vc.Server)
 				if err != nil {
 					t.Fatal(err)
 				}

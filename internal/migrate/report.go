@@ -217,11 +217,19 @@ const Withheld = "(not shown: it is in the files that are written to a folder)"
 
 // files returns all files except the report.
 func (c *conversion) files() ([]File, error) {
-	conf, err := c.cloudConfig()
+	conf, err := c.cloudConfig(c.cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := []File{{Name: "vsphere.conf", Data: conf}, {Name: "configmap.yaml", Data: c.configMap(conf), Manifest: true}}
+	shown, secret := c.maskedNSX()
+	masked, err := c.cloudConfig(shown)
+	if err != nil {
+		return nil, err
+	}
+	all := []File{
+		{Name: "vsphere.conf", Data: conf, Secret: secret, masked: masked},
+		{Name: "configmap.yaml", Data: c.configMap(conf), Manifest: true, Secret: secret, masked: c.configMap(masked)},
+	}
 	for _, p := range c.plans {
 		if p.secret != nil {
 			all = append(all, File{
@@ -229,6 +237,12 @@ func (c *conversion) files() ([]File, error) {
 				Data: c.secret(p, p.csi.User, p.csi.Password), masked: c.secret(p, Withheld, Withheld),
 			})
 		}
+	}
+	if n := c.old.NSX; c.nsxSecret != nil {
+		all = append(all, File{
+			Name: "secret-" + c.nsxSecret.Name + ".yaml", Secret: true, Manifest: true,
+			Data: c.accountOfNSX(n.User, n.Password), masked: c.accountOfNSX(Withheld, Withheld),
+		})
 	}
 	all = append(all, File{
 		Name: "secret-" + csiSecret + ".yaml", Secret: true, Manifest: true,

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -71,6 +72,9 @@ func assembleCCM(s *Sandbox) {
 		Speed: s.opts.Speed, Causes: s.causes, Ongoing: &s.ongoing, Background: &s.background, Proxies: &s.proxies, Tokens: &s.tokens,
 		Cluster: func() ccm.Cluster { return s.cluster }, Place: place, ConfigFile: c.File, Args: s.source.Args(),
 		Unhealthy: func(text string) { s.boot.Crashed(boot.MaxCrashes, text) },
+	}
+	if s.opts.LoadBalancer == LoadBalancerNSX && s.opts.Topology.Spec.NSX.Routes {
+		p.Routed = embedded.PodCIDR
 	}
 	if hasSupervisor(s) {
 		p.Guest = s.supervisor.Environment

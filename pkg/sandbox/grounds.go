@@ -74,9 +74,10 @@ func (s *Sandbox) newGround() ground.Ground {
 // kind is what kind makes the cluster of in that directory.
 func (o *Options) kind(dir string) kind.Config {
 	program := o.CCM.WithDefaults()
+	pods := program.HasImage() && o.LoadBalancer != LoadBalancerNSX // pods do not reach the NSX Manager
 	return kind.Config{
 		Options: *o.Cluster.Kind, Name: o.Name, Dir: dir, Topology: o.Topology, Speed: o.Speed, Port: o.Port, RealVMs: o.Real != nil,
-		CCM: kind.CCM{Name: program.Name(), Pods: program.HasImage(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
+		CCM: kind.CCM{Name: program.Name(), Pods: pods, Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
 		CSI: o.CSI.Enabled, Sidecars: o.CSI.Sidecars, Foreign: o.CSI.Foreign, Logger: o.Logger,
 	}
 }

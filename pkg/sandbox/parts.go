@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -42,6 +43,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
@@ -238,7 +240,7 @@ func assemble(s *Sandbox) {
 				}
 			}
 		},
-		Secret: s.secrets.KnowObject, CSINode: s.csi.NodeChanged,
+		Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
 		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer == LoadBalancerNone || opts.LoadBalancer == "",
 	}
 	_, nodePorts := s.ground.(ground.NodePorts)
@@ -253,12 +255,23 @@ func assemble(s *Sandbox) {
 	}
 	s.nsx = nsx.Part{
 		Spec: func() *topology.NSX { return s.opts.Topology.Spec.NSX }, CA: func() *cert.CA { return s.snapshots.authority }, Log: s.log, Logger: opts.Logger,
+		Saved: func() string {
+			if s.opts.From == nil {
+				return ""
+			}
+			return filepath.Join(s.opts.From.Path, snapshot.NSX)
+		},
 		Block: s.loadBalancer.Block, Port: func() int {
 			for _, vc := range vcentersOf(s) {
 				return vc.Port()
 			}
 			return 0
 		},
+	}
+	s.nsx.Changed = s.services.NSXChanged
+	s.services.Set, s.services.Background = s.watchCache.SetService, &s.background
+	if hasNSX(s) {
+		s.services.NSX = s.nsx.Rows
 	}
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,

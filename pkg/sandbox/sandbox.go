@@ -34,6 +34,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/secrets"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/services"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
@@ -86,6 +87,7 @@ type Sandbox struct {
 	clusterWatch clusterwatch.Watch
 	loadBalancer loadbalancer.Balancer
 	nsx          nsx.Part
+	services     services.Rows
 	supervisor   supervisor.Part
 	storage      *storage.Watcher
 	volumes      storage.Server

@@ -186,6 +186,7 @@ func (t *snapshots) fill(ctx context.Context, dir string, top *topology.Topology
 			return nil
 		})
 	}
+	g.Go(func() error { return s.nsx.Save(filepath.Join(dir, snapshot.NSX)) })
 	g.Go(func() error { return disk.CopyTree(ctx, s.opts.Dir.Path("nodes"), filepath.Join(dir, snapshot.Nodes)) })
 	if err := g.Wait(); err != nil {
 		return err
@@ -461,6 +462,7 @@ func (t *snapshots) exchange(ctx context.Context, top *topology.Topology) error 
 	s.nodes.Reset()
 	s.storage.Reset()
 	s.watchCache.Reset()
+	s.services.Reset()
 	s.desired.Reset(top)
 	s.nodes.Assign(top, nil)
 	s.csi.Topology = top

@@ -21,6 +21,8 @@ type NSX struct {
 	Edge string `json:"edge,omitempty"`
 	// Realization is the time from a change of an object to its realization. Default: 100ms.
 	Realization Duration `json:"realization,omitempty"`
+	// Routes: the cloud controller manager makes a static route of the gateway for each node and its network of pods. Default: none.
+	Routes bool `json:"routes,omitempty"`
 }
 
 // NSXPool is an IP pool.

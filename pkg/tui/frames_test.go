@@ -57,7 +57,7 @@ func TestFramesFit(t *testing.T) {
 	m := NewModel(t.Context(), Options{Player: recording(t), Theme: "dark"})
 	m.play.seek(40 * time.Second)
 	m.state = m.play.state
-	for _, keys := range []string{"1", "2", "2 j enter", "3", "4", "5", "6", "1 ?", "1 :", "1 /"} {
+	for _, keys := range []string{"1", "2", "2 j enter", "3", "4", "5", "6", "7", "1 ?", "1 :", "1 /"} {
 		for width := 80; width <= 210; width += 13 {
 			for height := 24; height <= 60; height += 9 {
 				m.resize(width, height)

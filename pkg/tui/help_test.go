@@ -32,7 +32,7 @@ func TestHints(t *testing.T) {
 	if got, want := d.footLine(), " enter/y details  w why  f break it  p power "; !strings.HasPrefix(got, want) || !strings.HasSuffix(strings.TrimSpace(got), "? all keys") {
 		t.Errorf("on a node: %q", got)
 	}
-	for _, key := range []string{"1", "2", "3", "4", "5", "6"} {
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		d.press(key)
 		if got := d.footLine(); strings.Contains(got, "pgup") || strings.Contains(got, "↑") || !strings.Contains(got, "? all keys") {
 			t.Errorf("on %s: %q", key, got)
@@ -104,7 +104,7 @@ func TestIdleKeys(t *testing.T) {
 	d = drive(t, &fake{upTo: calm}, nil)
 	d.press("6")
 	said(d, "p", "no VM or node is selected")
-	said(d, "w", "no node, VM or volume is selected")
+	said(d, "w", "no node, VM, volume or Service is selected")
 	said(d, "o", "the selection is on no other screen")
 
 	m := NewModel(t.Context(), Options{Player: recording(t), Theme: "mono", Now: func() time.Time { return time.Time{} }})

@@ -236,6 +236,8 @@ func screenOf(s api.Subject) (on intent.Screen, ok bool) {
 	switch s.Kind {
 	case "volume":
 		return intent.Volumes, true
+	case "service":
+		return intent.Services, true
 	case "node", "vm", "host", "vcenter":
 		return intent.Overview, true
 	}

@@ -42,7 +42,7 @@ func newKeymap() keymap {
 		breaks:    b([]string{"f"}, "f", "break it"),
 		snapshots: b([]string{"B"}, "B", "snapshots"),
 		focus:     b([]string{"o"}, "o", "show in overview"),
-		screens:   b([]string{"1", "2", "3", "4", "5", "6"}, "1-6", "screens"),
+		screens:   b([]string{"1", "2", "3", "4", "5", "6", "7"}, "1-7", "screens"),
 		pause:     b([]string{"P"}, "P", "pause/play"),
 		rewind:    b([]string{"<"}, "<", "10s back"),
 		forward:   b([]string{">"}, ">", "10s on"),

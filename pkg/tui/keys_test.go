@@ -28,11 +28,11 @@ func TestEveryKey(t *testing.T) {
 	s := watch(t, Options{Sandbox: f, Theme: "mono", Owned: true, Logs: logs})
 	s.await("the sandbox", func(n seen) bool { return strings.Contains(n.frame, "6/6") && n.kinds > 0 })
 
-	for i, key := range []string{"1", "2", "3", "4", "5", "6"} {
+	for i, key := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		s.press(key, "the screen", func(n seen) bool { return n.at == intent.Screen(i) })
 	}
 	s.press("tab", "the first after the last", func(n seen) bool { return n.at == intent.Overview })
-	s.press("shift+tab", "the last before the first", func(n seen) bool { return n.at == intent.Scenario })
+	s.press("shift+tab", "the last before the first", func(n seen) bool { return n.at == intent.Services })
 
 	s.press("l", "the components", func(n seen) bool { return n.top == "*pane.List" })
 	s.press("esc", "no list", func(n seen) bool { return n.over == 0 })

@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/prompt"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/replay"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/services"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/timeline"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/volumes"
@@ -216,8 +217,8 @@ func (m *Model) bind() {
 	set := func(b *key.Binding, on bool) { b.SetEnabled(on) }
 	_, filters := m.top().(panel.Filterer)
 	live := m.play == nil
-	set(&k.details, ok && live)
-	set(&k.why, ok && live && (subject.Kind == "node" || subject.Kind == "vm" || subject.Kind == "volume"))
+	set(&k.details, ok && live && subject.Kind != "service") // NSX is on neither plane: see why
+	set(&k.why, ok && live && (subject.Kind == "node" || subject.Kind == "vm" || subject.Kind == "volume" || subject.Kind == "service"))
 	set(&k.logs, live && m.opts.Logs != nil)
 	set(&k.power, ok && !m.readOnly && (subject.Kind == "node" || subject.Kind == "vm"))
 	set(&k.snapshots, live && !m.readOnly)
@@ -245,6 +246,7 @@ func newScreens() [intent.Screens]panel.Panel {
 		intent.Faults:   faults.New(),
 		intent.Calls:    calls.New(),
 		intent.Scenario: scenario.New(),
+		intent.Services: services.New(),
 	}
 }
 

@@ -18,7 +18,7 @@ const calm = 18 * time.Second
 
 func TestScreens(t *testing.T) {
 	d := drive(t, &fake{upTo: calm}, nil)
-	for i, key := range []string{"1", "2", "3", "4", "5", "6"} {
+	for i, key := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		d.press(key)
 		if d.at != intent.Screen(i) {
 			t.Errorf("after %s on %s", key, d.at)
@@ -29,7 +29,7 @@ func TestScreens(t *testing.T) {
 		t.Errorf("tab after the last: %s", d.at)
 	}
 	d.press("shift+tab")
-	if d.at != intent.Scenario {
+	if d.at != intent.Services {
 		t.Errorf("shift+tab before the first: %s", d.at)
 	}
 }

@@ -26,6 +26,7 @@ func hollow(name string) []api.Update {
 		{Component: &api.Component{Name: name}},
 		{Volume: &api.Volume{Name: name}},
 		{Attachment: &api.Attachment{Name: name}},
+		{Service: &api.Service{Name: name, Class: name, Addresses: []string{name}, Ports: []string{name}, NSX: name, NSXError: name}},
 		{Lease: &api.Lease{ID: name}},
 		{Calls: &api.Calls{VCenter: name}},
 		{Lease: &api.Lease{ID: name + "2", Seq: 7, Until: &at, Ended: &at, Targets: []api.LeaseTarget{{}, {Kind: "VM"}}}},

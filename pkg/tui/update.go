@@ -214,7 +214,7 @@ func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 	case is(m.keys.power):
 		why = "no VM or node is selected"
 	case is(m.keys.why):
-		why = "no node, VM or volume is selected"
+		why = "no node, VM, volume or Service is selected"
 	case is(m.keys.details):
 		why = "the selection has no details"
 	case is(m.keys.filter):

@@ -66,7 +66,7 @@ func TestLongFilter(t *testing.T) {
 // It does not break any screen either.
 func TestLongFilterScreens(t *testing.T) {
 	d := drive(t, &fake{upTo: 40 * time.Second}, nil)
-	for _, key := range []string{"1", "2", "3", "4", "5", "6"} {
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 		d.press(key)
 		d.filter(strings.Repeat("long ", 60))
 		for _, size := range [][2]int{{80, 24}, {200, 60}} {

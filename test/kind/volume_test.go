@@ -3,6 +3,7 @@ package kind
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -285,10 +286,11 @@ func packed(t *testing.T, name, as string) (archive string) {
 	return archive
 }
 
-// give builds the program that writes and gives all nodes its image.
+// give builds the program of a test, whose folder has the name of the image, and gives all nodes that image.
 func (s *sandbox) give(name string) {
 	s.T.Helper()
-	archive := packed(s.T, "scribe", name)
+	folder, _, _ := strings.Cut(path.Base(name), ":")
+	archive := packed(s.T, folder, name)
 	for _, c := range s.containers() {
 		f, err := os.Open(archive)
 		if err != nil {

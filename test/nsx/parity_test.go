@@ -131,21 +131,27 @@ func sides(t *testing.T, edit func(*lbconfig.LBConfig, *config.LoadBalancer)) []
 	return []side{
 		begin("upstream", func(r *rig) cloudprovider.LoadBalancer { return r.balancer(theirs) }),
 		begin("ours", func(r *rig) cloudprovider.LoadBalancer {
-			client, err := nsx.New(nsx.Config{
-				Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test",
-				Credentials: func(context.Context) (nsx.Credentials, error) {
-					return nsx.Credentials{User: "admin", Password: "right"}, nil
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { client.Close(context.Background()) })
 			return loadbalancer.New(loadbalancer.Config{
-				Client: client, Settings: ours, ClusterUID: func(context.Context) (string, error) { return "uid", nil },
+				Client: r.client(), Settings: ours, ClusterUID: func(context.Context) (string, error) { return "uid", nil },
 			})
 		}),
 	}
+}
+
+// client returns this project's client of the manager.
+func (r *rig) client() *nsx.Client {
+	r.Helper()
+	client, err := nsx.New(nsx.Config{
+		Host: r.Addr(), CAFile: r.CAFile, UserAgent: "test",
+		Credentials: func(context.Context) (nsx.Credentials, error) {
+			return nsx.Credentials{User: "admin", Password: "right"}, nil
+		},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { client.Close(context.Background()) })
+	return client
 }
 
 // comparable are the objects as text, each without what NSX sets and with the names of objects in place of their identifiers.

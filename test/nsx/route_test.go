@@ -1,15 +1,21 @@
 package nsx
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/vsphere-automation-sdk-go/services/nsxt/model"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/route"
 	routeconfig "k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/route/config"
 
+	ourroute "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/route"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -17,6 +23,101 @@ import (
 type object = tree.Object
 
 func allocation() model.IpAddressAllocation { return model.IpAddressAllocation{} }
+
+// TestRoutesParity: the routes of both providers are the same, field by field, but for the tag that says whose a route is: as nodes
+// come, get a second network, and go.
+func TestRoutesParity(t *testing.T) {
+	all := nodes(3)
+	named := func(name string) *corev1.Node {
+		return all[slices.IndexFunc(all, func(n *corev1.Node) bool { return n.Name == name })]
+	}
+	upstream, own := start(t, 0), start(t, 0)
+	theirs, err := route.NewRouteProvider(&routeconfig.Config{Route: routeconfig.RouteConfig{RouterPath: gateway}}, upstream.connector(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range all {
+		theirs.AddNode(n)
+	}
+	ours := ourroute.New(ourroute.Config{
+		Client: own.client(), RouterPath: gateway, ClusterUID: func(context.Context) (string, error) { return "uid", nil },
+		Nodes: func(context.Context) (list []corev1.Node, _ error) {
+			for _, n := range all {
+				list = append(list, *n)
+			}
+			return list, nil
+		},
+		Node: func(_ context.Context, name string) (*corev1.Node, error) { return named(name), nil },
+	})
+	same := func(what string) {
+		t.Helper()
+		without := own.paths()
+		for path, o := range without {
+			tags := slices.DeleteFunc(slices.Clone(o["tags"].([]any)), func(v any) bool { return v.(object)["scope"] == "vsphere.k8s.io/cluster-uid" })
+			if len(tags) != len(o["tags"].([]any))-1 {
+				t.Errorf("%s: %s has no tag with the cluster's UID", what, path)
+			}
+			o["tags"] = tags
+		}
+		if diff := cmp.Diff(plain(upstream.paths()), plain(without)); diff != "" {
+			t.Fatalf("%s (-upstream +ours):\n%s", what, diff)
+		}
+		var listed [2][]*cloudprovider.Route
+		for i, provider := range []cloudprovider.Routes{theirs, ours} {
+			if listed[i], err = provider.ListRoutes(t.Context(), cluster); err != nil {
+				t.Fatal(err)
+			}
+			slices.SortFunc(listed[i], func(a, b *cloudprovider.Route) int { return strings.Compare(a.Name, b.Name) })
+		}
+		if diff := cmp.Diff(listed[0], listed[1]); diff != "" {
+			t.Fatalf("%s, as listed (-upstream +ours):\n%s", what, diff)
+		}
+	}
+	wanted := []*cloudprovider.Route{
+		{TargetNode: "worker-0", DestinationCIDR: "10.128.0.0/24"}, {TargetNode: "worker-1", DestinationCIDR: "10.128.1.0/24"},
+		{TargetNode: "worker-1", DestinationCIDR: "10.129.1.0/24"}, {TargetNode: "worker-2", DestinationCIDR: "10.128.2.0/24"},
+	}
+	for _, one := range wanted {
+		for _, provider := range []cloudprovider.Routes{theirs, ours} {
+			if err := provider.CreateRoute(t.Context(), cluster, "uid-of-"+string(one.TargetNode), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same("with the route to " + one.DestinationCIDR)
+	}
+	if got := len(own.paths()); got != len(wanted) {
+		t.Errorf("%d routes, want %d", got, len(wanted))
+	}
+	for _, provider := range []cloudprovider.Routes{theirs, ours} {
+		listed, err := provider.ListRoutes(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range listed {
+			if one.TargetNode == "worker-1" {
+				if err := provider.DeleteRoute(t.Context(), cluster, one); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	same("without worker-1")
+	if got := len(own.paths()); got != 2 {
+		t.Errorf("%d routes are left, want 2", got)
+	}
+}
+
+// plain are objects without what NSX sets.
+func plain(all map[string]object) map[string]object {
+	for _, o := range all {
+		for field := range o {
+			if strings.HasPrefix(field, "_") || slices.Contains([]string{"unique_id", "realization_id"}, field) {
+				delete(o, field)
+			}
+		}
+	}
+	return all
+}
 
 // TestRoutes: a static route of the gateway for each node, as upstream's code makes, lists and deletes them.
 func TestRoutes(t *testing.T) {

@@ -191,3 +191,8 @@ func Of(words func(context.Context) ([]string, error)) Func {
 		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// Services completes Services of type LoadBalancer.
+func Services(d *command.Deps) Func {
+	return live(d, (*api.Client).Services, func(s api.Service) string { return strings.TrimPrefix(s.Name, "default/") })
+}

@@ -300,7 +300,7 @@ address or a port does not answer, and which pods answer.
 SERVICE is NAME, if one namespace has it, or NAMESPACE/NAME.`,
 		Example: `  vsphere-sandbox explain service web
   vsphere-sandbox explain service shop/web -o json`,
-		ValidArgsFunction: complete.None,
+		ValidArgsFunction: complete.Once(complete.Services(d)),
 	}, runF)
 }
 

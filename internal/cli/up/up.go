@@ -242,10 +242,14 @@ func (o *options) checkBalancer() error {
 	switch {
 	case o.balancer != sandbox.LoadBalancerNSX:
 		return nil
-	case !o.embedded():
-		return report.UsageError("--loadbalancer simple", "--loadbalancer nsx needs an embedded cluster: elsewhere the NSX Manager, on a loopback address of this machine, is out of reach of the cloud controller manager")
+	case o.alone != nil || o.ground.Cluster != ground.Embedded && o.ground.Cluster != ground.Kind:
+		return report.UsageError("--loadbalancer simple", "--loadbalancer nsx needs --cluster embedded or kind: elsewhere the NSX Manager, on a loopback address of this machine, is out of reach of the cloud controller manager")
+	case o.ccm.Manifest != "":
+		return report.UsageError("leave --ccm-manifest out", "--loadbalancer nsx: pods do not reach the NSX Manager, on a loopback address of this machine; without --ccm-manifest the cloud controller manager is a process of this machine")
 	case o.topology == nil || o.topology.Spec.NSX == nil:
 		return report.UsageError(`add "nsx: {}" to the spec of the topology`, "--loadbalancer nsx: the topology has no NSX Manager")
+	case o.topology.Spec.NSX.Routes && o.ground.Cluster != ground.Embedded:
+		return report.UsageError("--set spec.nsx.routes=false", "spec.nsx.routes needs --cluster embedded: kind has its own routes between its nodes")
 	}
 	return nil
 }

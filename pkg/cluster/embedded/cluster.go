@@ -29,7 +29,8 @@ import (
 // Address ranges of the cluster. They are not routed: no containers run here.
 const (
 	serviceCIDR = "10.96.0.0/16"
-	podCIDR     = "10.128.0.0/9" // 256 addresses for each of thousands of nodes
+	// PodCIDR is the network of all pods: 256 addresses for each of thousands of nodes.
+	PodCIDR = "10.128.0.0/9"
 )
 
 // Component is the name of the child process, and of its log.
@@ -159,7 +160,7 @@ func (c *Cluster) writeConfig() error {
 		ListenerFD:  3, // the first of child.Spec.Files
 		Speed:       c.opts.Speed,
 		ServiceCIDR: serviceCIDR,
-		PodCIDR:     podCIDR,
+		PodCIDR:     PodCIDR,
 		Tuning:      c.tuning(),
 		NotifyFD:    6,
 

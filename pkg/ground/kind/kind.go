@@ -171,7 +171,7 @@ func (g *Ground) DeploysCCM() bool { return g.CCM.Pods }
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "kind cluster", Start: g.start, Stop: g.stop, NoTimeout: true},
-		s.VCenters, s.Inventory,
+		s.VCenters, s.NSX, s.Inventory,
 		{Name: "API server", Start: g.await, NoTimeout: true},
 		s.Faults, s.NodeWatch, s.LoadBalancer, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
 		s.Initialized, s.Volumes,

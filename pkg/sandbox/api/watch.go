@@ -29,6 +29,7 @@ type Update struct {
 	Lease      *Lease      `json:"lease,omitempty"`
 	Volume     *Volume     `json:"volume,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
+	Service    *Service    `json:"service,omitempty"`
 	// Calls are counts of calls that have changed; each is sent at most once a second.
 	Calls *Calls `json:"calls,omitempty"`
 	// Run is the scenario that runs, if its runner reports it.

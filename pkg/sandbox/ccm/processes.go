@@ -65,6 +65,8 @@ type Processes struct {
 	ConfigFile string
 	// Args are more arguments of this project's program.
 	Args []string
+	// Routed is the network of all pods, if the program makes routes to their nodes; "" otherwise.
+	Routed string
 	// Guest is the place of a guest cluster's programs; nil without a Supervisor.
 	Guest func() (supervisor.Environment, error)
 	// Unhealthy is called for a replica that does not become healthy in time, more than once.
@@ -200,6 +202,9 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 	}
 	if p.mode(o) == paravirtualMode {
 		args = append(args, p.guestArguments(o)...)
+	}
+	if p.Routed != "" {
+		args = append(args, "--configure-cloud-routes=true", "--allocate-node-cidrs=true", "--cluster-cidr="+p.Routed)
 	}
 	if o.Program.Own {
 		args = append(append(args, p.ownPeriods()...), "--concurrent-node-syncs=4")

@@ -54,6 +54,8 @@ type Watch struct {
 	Bind func([]world.VMKey)
 	// Secret receives the Secrets of a cluster that was made for the sandbox; those of other clusters are not read.
 	Secret func(*corev1.Secret)
+	// Service receives the Services of such a cluster.
+	Service func(old, s *corev1.Service, gone bool)
 	// CSINode receives what CSI drivers register.
 	CSINode func(n *storagev1.CSINode, gone bool)
 	// NeedsRestart is called with the event by which the cloud controller manager reports that it needs a restart.
@@ -89,9 +91,12 @@ func (w *Watch) Start(ctx context.Context) error {
 				}
 			}),
 		)
-		if w.NoLoadBalancer {
-			err = cmp.Or(err, storage.Follow(core.Services().Informer(), w.serviceChanged))
-		}
+		err = cmp.Or(err, storage.Follow(core.Services().Informer(), func(old, s *corev1.Service, gone bool) {
+			if w.NoLoadBalancer {
+				w.serviceChanged(old, s, gone)
+			}
+			w.Service(old, s, gone)
+		}))
 	}
 	if err != nil {
 		return err

@@ -52,14 +52,21 @@ func (c Service) address() (q question) {
 		q.saw(apiServer, wrong, "status.loadBalancer", "%s", f)
 	}
 	warning := c.warning(&q)
+	if s.DeletionTimestamp != nil {
+		q.Ask = "Why is it still there?"
+		text := "it is being deleted; its finalizers are " + and(s.Finalizers, "and")
+		if warning != "" {
+			text += ". " + warning
+		}
+		q.answer(event.Warning, "", "%s", text)
+		return q
+	}
 	if len(places) > 0 {
 		q.answer(event.Info, "", "it answers at %s", and(places, "and"))
 		return q
 	}
 	q.Ask = "Why has it no address?"
 	switch {
-	case s.DeletionTimestamp != nil:
-		q.answer(event.Warning, "", "it is being deleted; its finalizers are %s", and(s.Finalizers, "and"))
 	case warning != "":
 		q.answer(event.Error, "", "%s", warning)
 	case c.Reported.Err != nil:
@@ -70,6 +77,26 @@ func (c Service) address() (q question) {
 		q.answer(event.Warning, "", "nothing has given it one yet, and no Event says why")
 	}
 	return q
+}
+
+// Realized is the state of an object that NSX has realized, failed of one that it cannot.
+const (
+	Realized = "REALIZED"
+	failed   = "ERROR"
+)
+
+// InNSX returns the worst state of the objects that NSX has of a Service, "" if it has none, and the reason for an ERROR.
+func InNSX(objects []api.NSXObject, service string) (state, why string) {
+	for _, o := range objects {
+		switch {
+		case o.Service != service || state == failed:
+		case o.State == failed:
+			state, why = failed, "NSX cannot realize "+o.Type+" "+o.Name+": "+o.Error
+		case state == "" || o.State != Realized:
+			state = o.State
+		}
+	}
+	return state, why
 }
 
 // realized says what NSX has made of the Service.
@@ -86,7 +113,6 @@ func (c Service) realized() (q question) {
 	}
 	const look = "vsphere-sandbox get nsx "
 	all, waiting := 0, 0
-	var failed string
 	for _, o := range c.NSX.Is {
 		if o.Service != s.Namespace+"/"+s.Name {
 			continue
@@ -97,19 +123,19 @@ func (c Service) realized() (q question) {
 			text += ", " + o.Address
 		}
 		switch o.State {
-		case "REALIZED":
+		case Realized:
 			q.saw(nsxManager, fine, o.Type+" "+o.Name, "%s", text)
-		case "ERROR":
+		case failed:
 			q.saw(nsxManager, wrong, o.Type+" "+o.Name, "%s: %s", text, o.Error)
-			failed = cmp.Or(failed, "NSX cannot realize "+o.Type+" "+o.Name+": "+o.Error)
 		default:
 			q.saw(nsxManager, neither, o.Type+" "+o.Name, "%s", text)
 			waiting++
 		}
 	}
+	state, why := InNSX(c.NSX.Is, s.Namespace+"/"+s.Name)
 	switch {
-	case failed != "":
-		q.answer(event.Error, look+s.Namespace+"/"+s.Name, "%s", failed)
+	case state == failed:
+		q.answer(event.Error, look+s.Namespace+"/"+s.Name, "%s", why)
 	case all == 0:
 		q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing: the cloud controller manager has made no object for it")
 	case waiting > 0:

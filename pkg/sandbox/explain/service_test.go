@@ -61,7 +61,7 @@ func TestService(t *testing.T) {
 		{"Events unknown", service(pending, func(c *Service) { c.Reported.Err = errors.New("refused") }), "Why has it no address?", event.Warning, "its Events could not be read", ""},
 		{"leaves", service(pending, func(c *Service) {
 			c.Service.DeletionTimestamp, c.Service.Finalizers = &metav1.Time{Time: now}, []string{"service.kubernetes.io/load-balancer-cleanup"}
-		}), "Why has it no address?", event.Warning, "its finalizers are service.kubernetes.io/load-balancer-cleanup", ""},
+		}), "Why is it still there?", event.Warning, "its finalizers are service.kubernetes.io/load-balancer-cleanup", ""},
 		{"a port moved", service(func(c *Service) {
 			c.Service.Spec.Ports = append(c.Service.Spec.Ports, corev1.ServicePort{Port: 53, Protocol: corev1.ProtocolUDP})
 			c.Service.Status.LoadBalancer.Ingress[0].Ports = []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 53, Protocol: corev1.ProtocolUDP, Error: new("ProtocolNotForwarded")}}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -35,6 +36,10 @@ type Part struct {
 	// CA is the authority of the vCenters, whose certificate is in CAFile.
 	CA     func() *cert.CA
 	CAFile string
+	// Saved returns the path of the file with the objects of the snapshot from which the sandbox boots, "" without one.
+	Saved func() string
+	// Changed is called after each change of an object.
+	Changed func()
 	// Block returns the number of the sandbox's block of loopback addresses, Port the port of its first vCenter.
 	Block, Port func() int
 	// Dir gets the certificate of the cloud controller manager, and its key.
@@ -67,6 +72,7 @@ func (p *Part) Start(ctx context.Context) error {
 	spec := p.Spec()
 	m, err := sim.Start(l, sim.Options{
 		CA: p.CA(), Realize: time.Duration(spec.Realization), Logger: p.Logger, OnMode: p.modeChanged,
+		Changed:  func(string, string, string) { p.Changed() },
 		Accounts: []sim.Account{{User: User, Role: sim.EnterpriseAdmin}},
 	})
 	if err != nil {
@@ -74,7 +80,11 @@ func (p *Part) Start(ctx context.Context) error {
 		return err
 	}
 	p.manager.Store(m)
-	if err := p.fill(m.Tree(), spec); err != nil {
+	err = p.restore(m.Tree())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = p.fill(m.Tree(), spec)
+	}
+	if err != nil {
 		return fmt.Errorf("NSX Manager: %w", err)
 	}
 	if err := p.writeIdentity(); err != nil {
@@ -82,6 +92,32 @@ func (p *Part) Start(ctx context.Context) error {
 	}
 	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "nsx.up", Message: "the NSX Manager answers at https://" + m.Addr()})
 	return nil
+}
+
+// restore loads the objects of the snapshot. The error is [fs.ErrNotExist] if there is none.
+func (p *Part) restore(objects *tree.Tree) error {
+	file, err := os.Open(p.Saved())
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := objects.Load(file); err != nil {
+		return fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return nil
+}
+
+// Save writes the objects to a file: nothing without a manager.
+func (p *Part) Save(path string) error {
+	m := p.Manager()
+	if m == nil {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.Tree().Save(file), file.Close())
 }
 
 // modeChanged logs what happened to the API.
@@ -96,7 +132,7 @@ func (p *Part) modeChanged(from, to gate.Mode) {
 	})
 }
 
-// Stop ends the manager. Its objects are lost.
+// Stop ends the manager.
 func (p *Part) Stop(ctx context.Context) error {
 	m := p.Manager()
 	if m == nil {
@@ -228,6 +264,9 @@ func (p *Part) CloudConfig() ([]byte, error) {
 			"ipPoolName": spec.Pools[0].Name, "size": "SMALL", "tier1GatewayPath": gateway(spec),
 			"tcpAppProfileName": "default-tcp-lb-app-profile", "udpAppProfileName": "default-udp-lb-app-profile",
 		},
+	}
+	if spec.Routes {
+		conf["route"] = map[string]any{"routerPath": gateway(spec)}
 	}
 	if len(classes) > 0 {
 		conf["loadBalancerClass"] = classes

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
@@ -21,6 +22,12 @@ import (
 )
 
 func start(t *testing.T, spec *topology.NSX) *Part {
+	t.Helper()
+	return startFrom(t, spec, "")
+}
+
+// startFrom is start with the file of a snapshot.
+func startFrom(t *testing.T, spec *topology.NSX, from string) *Part {
 	t.Helper()
 	ca, err := cert.NewCA("test")
 	if err != nil {
@@ -32,7 +39,7 @@ func start(t *testing.T, spec *topology.NSX) *Part {
 	}
 	p := &Part{
 		Spec: func() *topology.NSX { return spec }, CA: func() *cert.CA { return ca }, CAFile: filepath.Join(dir, "ca.crt"),
-		Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
+		Saved: func() string { return from }, Changed: func() {}, Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
 	}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -117,5 +124,41 @@ func TestNoEdge(t *testing.T) {
 		if o, err := objects.Realize("/infra/lb-services/x"); err != nil || o["state"] != want {
 			t.Errorf("with the edge %q: %v, %v", edge, o["state"], err)
 		}
+	}
+}
+
+// TestSaved: a manager that starts from a file has the objects that were saved, and none of the topology's beside them.
+func TestSaved(t *testing.T) {
+	spec := &topology.NSX{Pools: []topology.NSXPool{{Name: "services"}}, Tier1: "workload", Edge: "edge", Routes: true}
+	first := start(t, spec)
+	path := "/infra/ip-pools/services/ip-allocations/one"
+	if err := first.Manager().Tree().Patch(path, tree.Object{}, "ccm"); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Manager().Tree().Delete("/infra/tier-1s/workload/locale-services/default", "admin", false); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "nsx.json")
+	if err := first.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	second := startFrom(t, spec, file)
+	if diff := cmp.Diff(first.Manager().Tree().All(), second.Manager().Tree().All()); diff != "" {
+		t.Error(diff)
+	}
+	if conf, err := second.CloudConfig(); err != nil || !strings.Contains(string(conf), "routerPath: /infra/tier-1s/workload") {
+		t.Errorf("%s, %v", conf, err)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := &Part{
+		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Changed: func() {}, Block: first.Block, Port: first.Port, Dir: t.TempDir(), Log: first.Log,
+	}
+	if err := damaged.Start(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a damaged file: %v", err)
+	}
+	if err := damaged.Stop(context.Background()); err != nil {
+		t.Error(err)
 	}
 }

@@ -54,6 +54,7 @@ const (
 	VCenters     = "vcenters"
 	Nodes        = "nodes"
 	Events       = "events.jsonl"
+	NSX          = "nsx.json"
 )
 
 // Codes of errors.

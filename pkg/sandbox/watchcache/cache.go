@@ -257,6 +257,11 @@ func (c *Cache) SetAttachment(a api.Attachment, gone bool) {
 	c.put("attachment/"+a.Name, api.Update{Attachment: &a}, gone)
 }
 
+// SetService sets the row of a Service of type LoadBalancer, or drops it when it is gone.
+func (c *Cache) SetService(s api.Service, gone bool) {
+	c.put("service/"+s.Name, api.Update{Service: &s}, gone)
+}
+
 // SetCalls sets rows of counts of calls to vCenters.
 func (c *Cache) SetCalls(rows []api.Calls) {
 	c.mu.Lock()

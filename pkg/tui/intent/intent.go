@@ -20,7 +20,7 @@ type Intent interface{ intent() }
 // Screen is one of the screens.
 type Screen int
 
-// The screens, in the order of their keys 1 to 6.
+// The screens, in the order of their keys 1 to 7.
 const (
 	Overview Screen = iota
 	Timeline
@@ -28,12 +28,13 @@ const (
 	Faults
 	Calls
 	Scenario
+	Services
 	Screens // how many there are
 )
 
 // String returns the name of the screen, for its tab and the prompt.
 func (s Screen) String() string {
-	return [...]string{"Overview", "Timeline", "Volumes", "Faults", "Calls", "Scenario", ""}[min(max(s, 0), Screens)]
+	return [...]string{"Overview", "Timeline", "Volumes", "Faults", "Calls", "Scenario", "Services", ""}[min(max(s, 0), Screens)]
 }
 
 // The intents that navigate.

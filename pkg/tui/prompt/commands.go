@@ -27,6 +27,7 @@ func screenCommands() []command {
 	return []command{
 		plain("both planes, row by row", intent.Go{Screen: intent.Overview}, "overview", "ov", "nodes", "no", "vms", "hosts", "vcenters", "status"),
 		plain("what happened, with causes", intent.Go{Screen: intent.Timeline}, "timeline", "tl", "events", "ev"),
+		plain("where Services answer", intent.Go{Screen: intent.Services}, "services", "svc"),
 		plain("from claim to disk", intent.Go{Screen: intent.Volumes}, "volumes", "vol", "pvc", "pv"),
 		plain("what can be broken, and what is", intent.Go{Screen: intent.Faults}, "faults", "leases", "fault list", "fault leases"),
 		plain("calls of the vSphere API", intent.Go{Screen: intent.Calls}, "calls", "api"),

@@ -247,6 +247,8 @@ func (s source) live(k kind) []candidate {
 			}
 			return v.Name
 		})
+	case services:
+		return of(w, world.Service, func(v api.Service) string { return strings.TrimPrefix(v.Name, "default/") })
 	case leases:
 		var all []candidate
 		for _, l := range world.Values[api.Lease](w, world.Lease) {

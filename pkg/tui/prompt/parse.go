@@ -203,6 +203,7 @@ const (
 	hosts
 	vcenters
 	volumes
+	services
 	datastores
 	datacenters
 	clusters
@@ -331,6 +332,7 @@ func subjectCommands() []command {
 		{"node", "nodes", "no", nodes, false, true},
 		{"vm", "vms", "", vms, true, true},
 		{"volume", "volumes", "vol", volumes, false, true},
+		{"service", "services", "svc", services, false, true},
 		{"host", "hosts", "", hosts, true, false},
 		{"vcenter", "vcenters", "vc", vcenters, false, false},
 		{"component", "components", "", components, false, false},
@@ -344,9 +346,11 @@ func subjectCommands() []command {
 			c.make = about(s.kind, func(s api.Subject) intent.Intent { return intent.Why{Subject: s} })
 			all = append(all, c)
 		}
-		c.words, c.also, c.short = []string{"details", s.kind}, []string{"describe " + s.kind, "inspect " + s.kind}, "on both planes"
-		c.make = about(s.kind, func(s api.Subject) intent.Intent { return intent.Details{Subject: s} })
-		all = append(all, c)
+		if s.kind != "service" { // NSX is on neither plane
+			c.words, c.also, c.short = []string{"details", s.kind}, []string{"describe " + s.kind, "inspect " + s.kind}, "on both planes"
+			c.make = about(s.kind, func(s api.Subject) intent.Intent { return intent.Details{Subject: s} })
+			all = append(all, c)
+		}
 		if s.kind == "component" {
 			continue // it is on no screen
 		}
@@ -361,6 +365,8 @@ func subjectCommands() []command {
 				return intent.Focus{Subject: on}
 			case on.Kind == "volume":
 				return intent.Go{Screen: intent.Volumes}
+			case on.Kind == "service":
+				return intent.Go{Screen: intent.Services}
 			}
 			return intent.Go{Screen: intent.Overview}
 		})

@@ -19,11 +19,14 @@ const (
 	Lease      Kind = "lease"
 	Volume     Kind = "volume"
 	Attachment Kind = "attachment"
+	Service    Kind = "service"
 	Event      Kind = "event"
 )
 
 // Kinds lists those that have rows.
-func Kinds() []Kind { return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment} }
+func Kinds() []Kind {
+	return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment, Service}
+}
 
 // typ is what the rows of a kind are; nil for others.
 func (k Kind) typ() reflect.Type {
@@ -44,6 +47,8 @@ func (k Kind) typ() reflect.Type {
 		return reflect.TypeFor[api.Volume]()
 	case Attachment:
 		return reflect.TypeFor[api.Attachment]()
+	case Service:
+		return reflect.TypeFor[api.Service]()
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ func (r Row) Names() []string {
 		return []string{v.ID, v.Fault}
 	case api.Attachment:
 		return []string{v.Name, v.Volume + "/" + v.Node}
+	case api.Service:
+		_, name, _ := strings.Cut(v.Name, "/")
+		return []string{v.Name, name}
 	case api.Volume:
 		_, claim, _ := strings.Cut(v.Claim, "/")
 		return slices.DeleteFunc([]string{v.Claim, claim, v.Name, v.Handle}, func(name string) bool { return name == "" })

@@ -116,6 +116,8 @@ func RowOf(u api.Update) (Row, bool) {
 		return Row{Volume, u.Volume.Name, cmp.Or(u.Volume.Claim, u.Volume.Name), *u.Volume}, true
 	case u.Attachment != nil:
 		return Row{Attachment, u.Attachment.Name, u.Attachment.Volume + " at " + u.Attachment.Node, *u.Attachment}, true
+	case u.Service != nil:
+		return Row{Service, u.Service.Name, u.Service.Name, *u.Service}, true
 	}
 	return Row{}, false
 }

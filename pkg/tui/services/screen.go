@@ -1,0 +1,246 @@
+package services
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Screen is the screen of Services. Make it with [New].
+type Screen struct {
+	width, height int
+	theme         *theme.Theme
+	state         *fold.State
+	table         table.Table
+	keys          keys
+
+	version uint64 // of the rows, plus one
+	all     []api.Service
+	shown   int
+	filter  string
+}
+
+// New returns a screen without Services: it needs a size, a theme and a state.
+func New() *Screen { return &Screen{theme: theme.Mono(), keys: newKeys()} }
+
+// SetTheme sets its theme.
+func (s *Screen) SetTheme(t *theme.Theme) {
+	s.theme = t
+	s.table.SetTheme(t)
+}
+
+// SetState applies the changes of the state.
+func (s *Screen) SetState(state *fold.State) {
+	s.state = state
+	if v := state.Version(world.Service) + 1; v != s.version {
+		s.version = v
+		s.all = world.Values[api.Service](state.World(), world.Service)
+		s.list()
+	}
+}
+
+// SetFilter shows only the Services with all words in names, addresses, classes and states.
+func (s *Screen) SetFilter(filter string) {
+	if filter != s.filter {
+		s.filter = filter
+		s.list()
+	}
+}
+
+// list makes the rows of the table.
+func (s *Screen) list() {
+	var rows []table.Row
+	filter := strings.Fields(strings.ToLower(s.filter))
+	for _, v := range s.all {
+		if found(v, filter) {
+			rows = append(rows, table.Row{Key: v.Name, Cells: func() []table.Cell { return s.cells(v) }})
+		}
+	}
+	s.shown = len(rows)
+	s.table.Empty = "No Services of type LoadBalancer. “kubectl expose --type LoadBalancer” creates one."
+	if len(s.all) > 0 {
+		s.table.Empty = "No Service matches “" + text.Clean(s.filter) + "”."
+	}
+	s.table.SetRows(rows)
+}
+
+func found(v api.Service, filter []string) bool {
+	state := stateOf(v)
+	words := strings.ToLower(strings.Join(slices.Concat([]string{v.Name, v.Class, state.Word, v.NSX, v.NSXError}, v.Addresses, v.Ports), " "))
+	return !slices.ContainsFunc(filter, func(w string) bool { return !strings.Contains(words, w) })
+}
+
+// stateOf returns what there is to know of a Service at a glance.
+func stateOf(v api.Service) glance.Mark {
+	switch {
+	case v.NSXError != "":
+		return glance.Mark{Glyph: theme.GlyphBad, Word: "failed", Level: glance.Bad}
+	case v.Deleting:
+		return glance.Mark{Glyph: theme.GlyphWarn, Word: "deleting", Level: glance.Warn}
+	case len(v.Addresses) == 0:
+		return glance.Mark{Glyph: theme.GlyphWarn, Word: "pending", Level: glance.Warn}
+	}
+	return glance.Mark{Glyph: theme.GlyphGood, Word: "answers", Level: glance.Good}
+}
+
+type keys struct{ up, down, top, bottom, pageUp, pageDown, why key.Binding }
+
+func newKeys() keys {
+	bind := func(help, what string, keys ...string) key.Binding {
+		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(help, what))
+	}
+	return keys{
+		up: bind("↑/k", "up", "up", "k"), down: bind("↓/j", "down", "down", "j"),
+		top: bind("g", "first row", "g", "home"), bottom: bind("G", "last row", "G", "end"),
+		pageUp: bind("pgup", "page up", "pgup", "ctrl+u"), pageDown: bind("pgdn", "page down", "pgdown", "ctrl+d"),
+		why: bind("enter", "where it answers, or why not", "enter"),
+	}
+}
+
+// Bindings returns the keys of the Services.
+func (s *Screen) Bindings() []key.Binding {
+	k := s.now()
+	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.why}
+}
+
+// now returns the keys, disabled where there is no Service.
+func (s *Screen) now() keys {
+	k := s.keys
+	for _, b := range []*key.Binding{&k.up, &k.down, &k.top, &k.bottom, &k.pageUp, &k.pageDown, &k.why} {
+		b.SetEnabled(s.shown > 0)
+	}
+	return k
+}
+
+// Handle handles the keys of [Screen.Bindings].
+func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
+	k := s.now()
+	switch {
+	case key.Matches(msg, k.up):
+		s.table.Move(-1)
+	case key.Matches(msg, k.down):
+		s.table.Move(1)
+	case key.Matches(msg, k.top):
+		s.table.Move(-s.table.Len())
+	case key.Matches(msg, k.bottom):
+		s.table.Move(s.table.Len())
+	case key.Matches(msg, k.pageUp):
+		s.table.Move(-s.table.Page())
+	case key.Matches(msg, k.pageDown):
+		s.table.Move(s.table.Page())
+	case key.Matches(msg, k.why):
+		subject, _ := s.Subject()
+		return intent.Why{Subject: subject}, true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// Subject returns the Service with the cursor.
+func (s *Screen) Subject() (api.Subject, bool) {
+	name, ok := s.table.Key()
+	return api.Subject{Kind: "service", Name: name}, ok
+}
+
+// Choose moves the cursor to a Service.
+func (s *Screen) Choose(subject api.Subject) bool {
+	return subject.Kind == "service" && s.table.Choose(subject.Name)
+}
+
+// Click moves the cursor to a row.
+func (s *Screen) Click(_, y int) (intent.Intent, bool) { return nil, y >= 1 && s.table.Click(y-1) }
+
+// Wheel moves the cursor.
+func (s *Screen) Wheel(lines int) { s.table.Move(lines) }
+
+// SetSize sets its size.
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.table.SetColumns(columns())
+	s.table.SetSize(width, max(0, height-1))
+}
+
+// View returns the screen.
+func (s *Screen) View() string {
+	if s.width <= 0 || s.height <= 0 {
+		return ""
+	}
+	view := text.Fit(s.title(), s.width)
+	if s.height > 1 {
+		view += "\n" + s.table.View()
+	}
+	return view
+}
+
+// title counts the Services, and those of each state.
+func (s *Screen) title() string {
+	th := s.theme
+	counts := map[string]int{}
+	for _, v := range s.all {
+		counts[stateOf(v).Word]++
+	}
+	word := " Services"
+	if len(s.all) == 1 {
+		word = " Service"
+	}
+	parts := []string{th.Text.Render(fmt.Sprint(len(s.all)) + word)}
+	for _, v := range []api.Service{{NSXError: "-"}, {Deleting: true}, {}, {Addresses: []string{"-"}}} {
+		m := stateOf(v)
+		if n := counts[m.Word]; n > 0 {
+			parts = append(parts, m.Style(th).Render(fmt.Sprintf("%s %d %s", m.Glyph, n, m.Word)))
+		}
+	}
+	if s.filter != "" {
+		parts = append(parts, th.Match.Render("filter “"+text.Clean(s.filter)+"”")+th.Dim.Render(fmt.Sprintf(" %d of %d", s.shown, len(s.all))))
+	}
+	return strings.Join(parts, th.Dim.Render(" · "))
+}
+
+// columns returns the columns, in the order of cells. All begin with a cell for the mark of a change.
+func columns() []table.Column {
+	return []table.Column{
+		{Title: " SERVICE", Width: 20, Flex: 2},
+		{Title: " STATE", Width: 11},
+		{Title: " ADDRESS", Width: 17, Flex: 1},
+		{Title: " PORTS", Width: 12, Flex: 1, Drop: 2},
+		{Title: " CLASS", Width: 10, Drop: 3},
+		{Title: " NSX", Width: 14, Flex: 4, Drop: 1},
+	}
+}
+
+func (s *Screen) cells(v api.Service) []table.Cell {
+	th := s.theme
+	change, ok := s.state.Changed(world.Service, v.Name)
+	state := stateOf(v)
+	nsx := table.Cell{Text: text.Clean(strings.ToLower(v.NSX)), Style: th.Dim}
+	if v.NSXError != "" {
+		nsx = table.Cell{Text: text.Clean(v.NSXError), Style: state.Style(th)}
+	}
+	plain := func(words string) table.Cell { return table.Cell{Text: text.Clean(words), Style: th.Text} }
+	cells := []table.Cell{
+		plain(v.Name), {Text: state.String(), Style: state.Style(th)}, plain(strings.Join(v.Addresses, " ")), plain(strings.Join(v.Ports, " ")), plain(v.Class), nsx,
+	}
+	for i, fields := range [][]string{nil, {"deleting"}, {"addresses"}, {"ports"}, {"class"}, {"nsx", "nsxError"}} {
+		isNew := i == 0 && change.Fields == nil
+		if ok && !change.Gone && (isNew || slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(change.Fields, f) })) {
+			cells[i].Text = theme.GlyphChanged + cells[i].Text
+			cells[i].Style = cells[i].Style.Inherit(th.Changed)
+		} else {
+			cells[i].Text = " " + cells[i].Text
+		}
+	}
+	return cells
+}
