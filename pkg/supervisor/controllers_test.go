@@ -436,7 +436,14 @@ func TestRestart(t *testing.T) {
 	if err := r.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.balance("first") // is listed before the other one
+	again := &Supervisor{opts: r.opts, listers: r.listers, pool: newPool(r.opts.Addresses)}
+	if err := again.rememberServices("ns"); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.pool.why("ns/first", "127.1.0.101"); err == nil || !strings.Contains(err.Error(), "in use by ns/web") {
+		t.Errorf("before any is handled: %v", err)
+	}
+	r.balance("first")
 	r.start()
 	r.until("a free address", func() bool { return r.ingress("first") == "127.1.0.102" })
 	if got := r.ingress("web"); got != "127.1.0.101" {

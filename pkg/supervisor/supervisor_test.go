@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,10 +36,14 @@ func TestDefinitions(t *testing.T) {
 			Status struct {
 				AcceptedNames  struct{ Plural, Singular, Kind, ListKind string }
 				StoredVersions []string
+				Conditions     []map[string]any
 			}
 		}
 		if err := json.Unmarshal(body, &d); err != nil {
 			t.Fatal(err)
+		}
+		if at, err := time.Parse(timeFormat, text(&unstructured.Unstructured{Object: d.Status.Conditions[1]}, "lastTransitionTime")); err != nil || time.Since(at) < 10*time.Second {
+			t.Errorf("%s: an API server waits before it creates objects of it: %v, %v", name, at, err)
 		}
 		if o := new(unstructured.Unstructured); o.UnmarshalJSON(body) != nil || !established(o) || o.GetUID() == "" {
 			t.Errorf("%s is not served: %s", name, body)

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
@@ -16,8 +17,7 @@ func VirtualMachines(now time.Time) output.Kind[api.VirtualMachine] {
 		Ref:  func(m api.VirtualMachine) string { return "virtualmachine/" + m.Name },
 		Key:  func(m api.VirtualMachine) string { return m.Namespace + "/" + m.Name },
 		Columns: []column{
-			{Header: "NAMESPACE", Value: func(m api.VirtualMachine) string { return m.Namespace }},
-			{Header: "NAME", Value: func(m api.VirtualMachine) string { return m.Name }},
+			{Header: "NAME", Value: func(m api.VirtualMachine) string { return m.Namespace + "/" + m.Name }},
 			{Header: "VM", Value: func(m api.VirtualMachine) string {
 				if m.VM == "" {
 					return ""
@@ -37,11 +37,20 @@ func VirtualMachines(now time.Time) output.Kind[api.VirtualMachine] {
 	}
 }
 
-// machinePower is the observed power state, and the wanted one if that is another.
+// withoutAddresses returns the names of endpoints.
+func withoutAddresses(endpoints []string) (names []string) {
+	for _, e := range endpoints {
+		name, _, _ := strings.Cut(e, " ")
+		names = append(names, name)
+	}
+	return names
+}
+
+// machinePower is the observed power state: PoweredOn. If another one is wanted, both are short: On→Off.
 func machinePower(m api.VirtualMachine) string {
 	text := cmp.Or(m.Power, "unknown")
 	if m.WantedPower != "" && m.WantedPower != m.Power {
-		text += "→" + m.WantedPower
+		text = strings.TrimPrefix(text, "Powered") + "→" + strings.TrimPrefix(m.WantedPower, "Powered")
 	}
 	if m.Deleting {
 		text += ",deleting"
@@ -54,7 +63,7 @@ func notTrue(m api.VirtualMachine) string {
 	var all []string
 	for _, c := range m.Conditions {
 		if c.Status != "True" {
-			all = append(all, c.Type)
+			all = append(all, strings.TrimPrefix(c.Type, "VirtualMachine"))
 		}
 	}
 	return output.Join(all)
@@ -68,12 +77,12 @@ func VirtualMachineServices(now time.Time) output.Kind[api.VirtualMachineService
 		Ref:  func(v api.VirtualMachineService) string { return "virtualmachineservice/" + v.Name },
 		Key:  func(v api.VirtualMachineService) string { return v.Namespace + "/" + v.Name },
 		Columns: []column{
-			{Header: "NAMESPACE", Value: func(v api.VirtualMachineService) string { return v.Namespace }},
-			{Header: "NAME", Value: func(v api.VirtualMachineService) string { return v.Name }},
+			{Header: "NAME", Value: func(v api.VirtualMachineService) string { return v.Namespace + "/" + v.Name }},
 			{Header: "SERVICE", Value: func(v api.VirtualMachineService) string { return v.Service }},
 			{Header: "PORTS", Value: func(v api.VirtualMachineService) string { return output.Join(v.Ports) }},
 			{Header: "INGRESS", Value: func(v api.VirtualMachineService) string { return output.Join(v.Ingress) }},
-			{Header: "ENDPOINTS", Value: func(v api.VirtualMachineService) string { return output.Join(v.Endpoints) }},
+			{Header: "ENDPOINTS", Narrow: true, Value: func(v api.VirtualMachineService) string { return output.Join(withoutAddresses(v.Endpoints)) }},
+			{Header: "ENDPOINTS", Wide: true, Value: func(v api.VirtualMachineService) string { return output.Join(v.Endpoints) }},
 			{Header: "PENDING", Cut: true, Value: func(v api.VirtualMachineService) string { return v.Pending }},
 			{Header: "GUEST", Wide: true, Value: func(v api.VirtualMachineService) string { return v.Guest }},
 			{Header: "AGE", Wide: true, Value: func(v api.VirtualMachineService) string { return output.Age(now, v.Created) }},
