@@ -117,7 +117,7 @@ func judgeNSXT(yaml string) func(*conversion, located) judgment {
 			}
 		case "vmcAccessToken":
 			j.why = "it can be in no Secret: the ConfigMap has it"
-			c.attend("let nobody read the ConfigMap " + cloudNamespace + "/" + cloudConfigMap + " who must not know the token of VMware Cloud in it")
+			c.attend("restrict who may read the ConfigMap " + cloudNamespace + "/" + cloudConfigMap + ": it has a token of VMware Cloud")
 		case "caFile", "clientAuthCertFile", "clientAuthKeyFile":
 			j.why = underPods
 			c.attend("mount the file " + at.entry.Value + " into the pods of the cloud controller manager")

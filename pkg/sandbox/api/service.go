@@ -14,7 +14,7 @@ type Service struct {
 	Ports []string `json:"ports,omitempty"`
 	// Deleting: it is being deleted.
 	Deleting bool `json:"deleting,omitempty"`
-	// NSX is the state of its objects in NSX: REALIZED, UNREALIZED or ERROR, the worst of them; "" if there are none. NSXError is the
+	// NSX is the state of its objects in NSX: REALIZED, UNREALIZED or ERROR, the worst of them; "" without any. NSXError is the
 	// reason for the last.
 	NSX      string `json:"nsx,omitempty"`
 	NSXError string `json:"nsxError,omitempty"`

@@ -94,7 +94,7 @@ func (p *Part) Start(ctx context.Context) error {
 	return nil
 }
 
-// restore loads the objects of the snapshot. The error is [fs.ErrNotExist] if there is none.
+// restore loads the objects of the snapshot. The error is [fs.ErrNotExist] without a snapshot.
 func (p *Part) restore(objects *tree.Tree) error {
 	file, err := os.Open(p.Saved())
 	if err != nil {

@@ -24,7 +24,7 @@ func saved(t *testing.T, of *Tree) *Tree {
 	return tree
 }
 
-// TestSave: a tree that was saved and loaded has the same objects, and goes on as it would have: with addresses, those that are not
+// TestSave: a tree that was saved and loaded has the same objects, and continues as it would have: with addresses, those that are not
 // free yet, allocations that wait for one, the paths of deleted objects, and revisions.
 func TestSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
