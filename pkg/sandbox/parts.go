@@ -216,6 +216,9 @@ func assemble(s *Sandbox) {
 			return deploy.CSI{}
 		},
 	}
+	if hasSupervisor(s) {
+		s.csi.Guest = s.supervisor.Environment
+	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
 		if f.Released && opts.Topology.Zoned() {

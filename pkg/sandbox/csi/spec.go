@@ -54,6 +54,9 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	if p.part == partController {
 		spec.Args = append(spec.Args, o.Args...)
 	}
+	if d.asGuest(o) {
+		spec = d.inGuest(spec, o)
+	}
 	spec.Env = append(spec.Env, o.Env...)
 	return d.Components.Spec(spec)
 }
@@ -94,7 +97,7 @@ func (d *Driver) configFile(o Options) string {
 
 // writeConfig writes the configuration of a driver that does not read vsphere.conf.
 func (d *Driver) writeConfig(o Options, clusterID string) error {
-	if o.ConfigFile != "" || o.Program.Own {
+	if o.ConfigFile != "" || o.Program.Own || d.asGuest(o) {
 		return nil
 	}
 	conf, err := d.Conf(sim.CSIConfig{ClusterID: clusterID, CAFile: d.CAFile})

@@ -67,6 +67,7 @@ type Part struct {
 	running atomic.Pointer[sv.Supervisor]
 	gate    atomic.Pointer[gate.Gate]
 	names   index
+	disks   disks
 }
 
 const (
@@ -109,8 +110,9 @@ func (p *Part) start(ctx context.Context) error {
 		return fmt.Errorf("supervisor: %w", err)
 	}
 	setup := setupOf(p.Topology())
+	p.disks.open(p)
 	s, err := sv.Start(ctx, sv.Options{
-		REST: api.REST(), Setup: setup, VCenter: center{p}, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
+		REST: api.REST(), Setup: setup, VCenter: center{p}, Storage: &p.disks, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
 		OnToken: func(token string) error { return p.AddSecret(token) }, Logger: p.Logger,
 	})
 	if err != nil {
@@ -276,6 +278,7 @@ func (p *Part) Stop(ctx context.Context) error {
 	if s := p.running.Swap(nil); s != nil {
 		errs = append(errs, s.Stop(ctx))
 	}
+	p.disks.close()
 	if g := p.gate.Swap(nil); g != nil {
 		errs = append(errs, g.Close(ctx))
 	}
