@@ -218,6 +218,7 @@ func assemble(s *Sandbox) {
 	}
 	if hasSupervisor(s) {
 		s.csi.Guest = s.supervisor.Environment
+		s.storage.Guest = &s.supervisor
 	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
@@ -266,7 +267,7 @@ func assemble(s *Sandbox) {
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
 		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
-		Log: s.log, Logger: opts.Logger,
+		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")

@@ -14,26 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 )
-
-// deleted returns the object of an event of an informer, nil for none.
-func deleted(o any) *unstructured.Unstructured {
-	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = gone.Obj
-	}
-	u, _ := o.(*unstructured.Unstructured)
-	return u
-}
-
-func convert[T any](o *unstructured.Unstructured) (*T, error) {
-	var typed T
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &typed); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
-	}
-	return &typed, nil
-}
 
 // reconcileClaim gives a claim its volume, makes that larger, and lets a claim go that no VM uses.
 func (st storage) reconcileClaim(ctx context.Context, key string) error {
@@ -84,11 +65,8 @@ func (st storage) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim
 		return nil // the end of the attachment leads here again
 	}
 	claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(f string) bool { return f == claimFinalizer })
-	_, err = st.core.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	_, err = replace(ctx, st.in(claims(), claim.Namespace), claim)
+	return client404(err)
 }
 
 // refused returns why a claim gets no volume, "" if it can have one.
@@ -130,7 +108,8 @@ func (st storage) provision(ctx context.Context, claim *corev1.PersistentVolumeC
 	if err != nil {
 		return cmp.Or(st.warn(ctx, claim, "ProvisioningFailed", err.Error()), err)
 	}
-	if _, err := st.core.CoreV1().PersistentVolumes().Create(ctx, persistentVolume(claim, spec.PersistentVolume, class, v), metav1.CreateOptions{}); unlessExists(err) != nil {
+	st.opts.OnVolume(claim.Name, v.ID, false)
+	if err := establish(ctx, st.in(volumes(), ""), persistentVolume(claim, spec.PersistentVolume, class, v)); err != nil {
 		return err
 	}
 	accessible := make([]map[string]string, len(v.Zones))
@@ -150,8 +129,7 @@ func (st storage) provision(ctx context.Context, claim *corev1.PersistentVolumeC
 		claim.Finalizers = append(claim.Finalizers, claimFinalizer)
 	}
 	claim.Spec.VolumeName = spec.PersistentVolume
-	claim, err = st.core.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
-	if err != nil {
+	if claim, err = replace(ctx, st.in(claims(), claim.Namespace), claim); err != nil {
 		return err
 	}
 	return st.bind(ctx, claim)
@@ -183,6 +161,7 @@ func persistentVolume(claim *corev1.PersistentVolumeClaim, name, class string, v
 		mode = *claim.Spec.VolumeMode
 	}
 	return &corev1.PersistentVolume{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": driver}},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:    corev1.ResourceList{corev1.ResourceStorage: *kuberesource.NewQuantity(v.Bytes, kuberesource.BinarySI)},
@@ -203,19 +182,18 @@ func persistentVolume(claim *corev1.PersistentVolumeClaim, name, class string, v
 
 // bind writes that a claim and its volume have each other.
 func (st storage) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	v, err := st.core.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	v, err := fetch[corev1.PersistentVolume](ctx, st.in(volumes(), ""), claim.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
 		return st.warn(ctx, claim, "FailedBinding", fmt.Sprintf("PersistentVolume %s does not exist", claim.Spec.VolumeName))
 	} else if err != nil {
 		return err
 	}
 	v.Status.Phase = corev1.VolumeBound
-	if _, err := st.core.CoreV1().PersistentVolumes().UpdateStatus(ctx, v, metav1.UpdateOptions{}); err != nil {
+	if err := replaceStatus(ctx, st.in(volumes(), ""), v); err != nil {
 		return err
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, AccessModes: v.Spec.AccessModes, Capacity: v.Spec.Capacity}
-	_, err = st.core.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	return err
+	return replaceStatus(ctx, st.in(claims(), claim.Namespace), claim)
 }
 
 // expand makes a volume as large as its claim, and says that the file system is to follow: the guest cluster's node does that.
@@ -236,23 +214,14 @@ func (st storage) expand(ctx context.Context, claim *corev1.PersistentVolumeClai
 		return cmp.Or(st.warn(ctx, claim, "VolumeResizeFailed", err.Error()), err)
 	}
 	v.Spec.Capacity[corev1.ResourceStorage] = wanted
-	if _, err := st.core.CoreV1().PersistentVolumes().Update(ctx, v, metav1.UpdateOptions{}); err != nil {
+	if _, err := replace(ctx, st.in(volumes(), ""), v); err != nil {
 		return err
 	}
 	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
 		Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 		Message: "Waiting for user to (re-)start a pod to finish file system resize of volume on node.",
 	}}
-	_, err = st.core.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	return err
-}
-
-// client404 is nil for an object that does not exist.
-func client404(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return replaceStatus(ctx, st.in(claims(), claim.Namespace), claim)
 }
 
 // reconcileVolume deletes a volume whose claim is gone.
@@ -265,7 +234,8 @@ func (st storage) reconcileVolume(ctx context.Context, name string) error {
 	if err != nil || v.Spec.ClaimRef == nil || v.Spec.CSI == nil {
 		return err
 	}
-	claim, err := st.core.CoreV1().PersistentVolumeClaims(v.Spec.ClaimRef.Namespace).Get(ctx, v.Spec.ClaimRef.Name, metav1.GetOptions{})
+	st.opts.OnVolume(v.Spec.ClaimRef.Name, v.Spec.CSI.VolumeHandle, false)
+	claim, err := fetch[corev1.PersistentVolumeClaim](ctx, st.in(claims(), v.Spec.ClaimRef.Namespace), v.Spec.ClaimRef.Name)
 	if err == nil && claim.UID == v.Spec.ClaimRef.UID || client404(err) != nil {
 		return err
 	}
@@ -273,14 +243,14 @@ func (st storage) reconcileVolume(ctx context.Context, name string) error {
 		if err := st.opts.Storage.DeleteVolume(ctx, v.Spec.CSI.VolumeHandle); err != nil {
 			return err
 		}
-		return client404(st.core.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{}))
+		st.opts.OnVolume(v.Spec.ClaimRef.Name, v.Spec.CSI.VolumeHandle, true)
+		return client404(st.in(volumes(), "").Delete(ctx, name, metav1.DeleteOptions{}))
 	}
 	if v.Status.Phase == corev1.VolumeReleased {
 		return nil
 	}
 	v.Status.Phase = corev1.VolumeReleased
-	_, err = st.core.CoreV1().PersistentVolumes().UpdateStatus(ctx, v, metav1.UpdateOptions{})
-	return client404(err)
+	return client404(replaceStatus(ctx, st.in(volumes(), ""), v))
 }
 
 // handle returns the volume of a claim, "" as long as it has none.
@@ -301,11 +271,11 @@ func (st storage) warn(ctx context.Context, claim *corev1.PersistentVolumeClaim,
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(string(claim.UID) + reason + message)) // never fails
 	now := metav1.Now()
-	_, err := st.core.CoreV1().Events(claim.Namespace).Create(ctx, &corev1.Event{
+	return establish(ctx, st.in(resource("", "v1", "events"), claim.Namespace), &corev1.Event{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Namespace: claim.Namespace, Name: fmt.Sprintf("%s.%x", claim.Name, sum.Sum64())},
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 		Type:           corev1.EventTypeWarning, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: corev1.EventSource{Component: driver},
-	}, metav1.CreateOptions{})
-	return unlessExists(err)
+	})
 }

@@ -33,7 +33,9 @@ type Options struct {
 	TokenLifetime time.Duration
 	// OnToken is called with each token before it is used: a secret.
 	OnToken func(token string) error
-	Logger  *slog.Logger
+	// OnVolume is called when a claim has a volume, by its id in the vCenter, and when the volume is gone.
+	OnVolume func(claim, id string, gone bool)
+	Logger   *slog.Logger
 }
 
 // Setup is what a Supervisor is set up with.

@@ -20,7 +20,7 @@ func TestDefinitions(t *testing.T) {
 		t.Fatalf("%d of %v, %v", len(all), first(), err)
 	}
 	others, err := readDefinitions(false)
-	if all = append(all, others...); err != nil || len(all) != 14 {
+	if all = append(all, others...); err != nil || len(all) != 16 {
 		t.Fatalf("%d definitions, %v", len(all), err)
 	}
 	for _, body := range all {

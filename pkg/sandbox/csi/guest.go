@@ -20,6 +20,9 @@ import (
 // supervisorFeatures is the ConfigMap with the switches of the Supervisor's driver, which a Supervisor copies into guest clusters.
 const supervisorFeatures = "csi-feature-states"
 
+// guestFeature is a switch that manifests of the guest flavor have and no others: the program ends without it.
+const guestFeature = "csi-sv-feature-states-replication"
+
 // supervisorFeatureStates are those of this Supervisor: what is off does not work there.
 func supervisorFeatureStates() map[string]string {
 	return map[string]string{
@@ -103,7 +106,7 @@ func upstreamGuestRights() rights {
 	}
 	return rights{
 		features: map[string]string{
-			"online-volume-extend": "true", "file-volume": "true", "csi-sv-feature-states-replication": "false", "block-volume-snapshot": "true",
+			"online-volume-extend": "true", "file-volume": "true", guestFeature: "false", "block-volume-snapshot": "true",
 			"tkgs-ha": "true", "cnsmgr-suspend-create-volume": "true", "csi-windows-support": "true", "workload-domain-isolation": "true",
 			"sv-pvc-snapshot-protection-finalizer": "true", "linked-clone-support": "true",
 		},

@@ -105,14 +105,14 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 // rights returns the ServiceAccount of such a driver, its roles and the ConfigMap that it reads.
 func (o Options) rights(guest bool) ([]runtime.Object, error) {
 	r := upstreamRights()
-	if guest {
-		r = upstreamGuestRights()
-	}
 	if o.Manifest != nil {
 		var err error
 		if r, err = readRights(o.Manifest); err != nil {
 			return nil, err
 		}
+	}
+	if _, its := r.features[guestFeature]; guest && !its {
+		r = upstreamGuestRights()
 	}
 	of := func(gv interface{ String() string }, kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}

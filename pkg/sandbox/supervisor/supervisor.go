@@ -59,8 +59,10 @@ type Part struct {
 	Detail func(text string)
 	// AddSecret is called with each token: it is a secret.
 	AddSecret func(values ...string) error
-	Log       *event.Log
-	Logger    *slog.Logger
+	// DiskChanged is called with the id of each volume that a claim gets or loses.
+	DiskChanged func(id string)
+	Log         *event.Log
+	Logger      *slog.Logger
 
 	begun   chan error // gets the outcome of the start; nil before it
 	cancel  context.CancelFunc
@@ -68,6 +70,7 @@ type Part struct {
 	gate    atomic.Pointer[gate.Gate]
 	names   index
 	disks   disks
+	handles handles
 }
 
 const (
@@ -113,7 +116,7 @@ func (p *Part) start(ctx context.Context) error {
 	p.disks.open(p)
 	s, err := sv.Start(ctx, sv.Options{
 		REST: api.REST(), Setup: setup, VCenter: center{p}, Storage: &p.disks, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
-		OnToken: func(token string) error { return p.AddSecret(token) }, Logger: p.Logger,
+		OnToken: func(token string) error { return p.AddSecret(token) }, OnVolume: p.volumeChanged, Logger: p.Logger,
 	})
 	if err != nil {
 		return err
