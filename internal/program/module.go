@@ -53,7 +53,7 @@ func (o Options) find(ctx context.Context, version string) error {
 	if _, err := os.Stat(o.modulePath(version)); err == nil {
 		return nil // it is built already
 	}
-	return o.explain(ctx, version, o.toolchain().Find(ctx, upstream.Module{Path: o.product.facts().module, Version: version}))
+	return o.explain(ctx, version, o.toolchain().Find(ctx, o.product.Release(version)))
 }
 
 // explain says what an error of the toolchain is about.
@@ -68,6 +68,8 @@ func (o Options) explain(ctx context.Context, version string, err error) error {
 		e.Code, e.Try = GoMissing, "install Go (https://go.dev/dl), or use image: or a PATH"
 	case upstream.VersionUnknown:
 		e.Code, e.Try = VersionUnknown, o.otherVersions(ctx, version)
+	case upstream.Unverified:
+		e.Try = "again; or GONOSUMDB=" + o.product.facts().module + " in the environment, if you trust what the module proxy gives"
 	}
 	return e
 }

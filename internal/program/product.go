@@ -72,6 +72,7 @@ func (p Product) facts() facts {
 		releases: []string{"v1.34.0", "v1.35.1", "v1.36.0"},
 		sums: map[string]string{
 			"v1.34.0": "h1:XVn67iOmwld6pQI6DGCxwiA515VsHofIOUIwaVN8VLo=",
+			"v1.35.1": "h1:lg+h3ipqGETLb83/brc58efmLkcgW+HWgKIa/DgYF7o=",
 			"v1.36.0": "h1:BzLS2rZW8qh/Yabh9SvWwGpyUiiyraYjrDSHO76sDfY=",
 		},
 	}

@@ -202,13 +202,19 @@ type Module struct {
 // String is "path@version".
 func (m Module) String() string { return m.Path + "@" + m.Version }
 
+// environment is what the Go command is told besides. A module whose checksum is known is verified here: a mirror need not serve
+// the checksum database.
+func (m Module) environment() []string {
+	if m.Sum == "" {
+		return nil
+	}
+	return []string{"GONOSUMDB=" + path.Clean(m.Path)}
+}
+
 // download returns where the module's files are, after they have been verified.
 func (t Toolchain) download(ctx context.Context, m Module) (dir string, err error) {
 	cmd := t.command(ctx, os.TempDir(), "mod", "download", "-json", m.String()) // in no module
-	if m.Sum != "" {
-		// Verified here. A mirror need not serve the checksum database.
-		cmd.Env = append(cmd.Env, "GONOSUMDB="+path.Clean(m.Path))
-	}
+	cmd.Env = append(cmd.Env, m.environment()...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, runErr := cmd.Output()
@@ -217,6 +223,8 @@ func (t Toolchain) download(ctx context.Context, m Module) (dir string, err erro
 		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + shorten.LastLines(said.String(), 5), Err: errors.Join(runErr, err)}
 	}
 	switch {
+	case unverified(is.Error):
+		return "", cannotVerify(is.Error)
 	case missing(is.Error):
 		return "", noSuchVersion(m)
 	case is.Error != "":
@@ -233,5 +241,6 @@ func (t Toolchain) download(ctx context.Context, m Module) (dir string, err erro
 const (
 	GoMissing      = "go-missing"      // there is no toolchain
 	VersionUnknown = "version-unknown" // there is no such release, or none to be had
+	Unverified     = "unverified"      // the checksum database has no answer, so that what the proxy gives cannot be verified
 	BuildFailed    = "build-failed"
 )

@@ -76,6 +76,7 @@ func TestBuildFails(t *testing.T) {
 	}{
 		{"other checksum", fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:y"}'`, t.TempDir()), upstream.BuildFailed, "this is not what was released"},
 		{"unknown version", `echo '{"Error": "invalid version: unknown revision v1"}'; exit 1`, upstream.VersionUnknown, "no such version of example.com/m"},
+		{"not to be verified", `echo '{"Error": "example.com/m@v1: verifying go.mod: reading https://proxy/sumdb/db/lookup/example.com/m@v1: 404 Not Found"}'; exit 1`, upstream.Unverified, "the checksum database has no answer"},
 		{"no proxy", `echo '{"Error": "no such host"}'; exit 1`, upstream.BuildFailed, "no such host"},
 		{"no words", `echo oh dear >&2; exit 1`, upstream.BuildFailed, "oh dear"},
 		{

@@ -77,6 +77,7 @@ func TestSwapCCM(t *testing.T) {
 	if c := s.Component("ccm"); c.Source != another || c.Health != "healthy" || !strings.HasPrefix(c.Digest, "sha256:") {
 		t.Errorf("booted with %+v", c)
 	}
+	s.Await("the taint of nodes that are not ready is gone", reaction, func() bool { return !strings.Contains(s.given(), "not-ready") })
 	before, begin := s.given(), s.Last()
 	for _, source := range []string{"builtin", another, "builtin"} {
 		s.Run("ccm", "swap", source)

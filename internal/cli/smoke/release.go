@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
@@ -44,13 +45,14 @@ type checkOptions struct {
 	baseline []string
 	format   string
 
-	// versions lists released versions. smoke runs one comparison, and writes its table to out.
+	// versions lists released versions. find looks for what sources name; smoke runs one comparison, and writes its table to out.
 	versions func(context.Context) []string
+	find     func(ctx context.Context, sources ...string) error
 	smoke    func(ctx context.Context, o *options) error
 }
 
 func newCmdCheck(d *command.Deps, runF func(context.Context, *checkOptions) error) *cobra.Command {
-	o := &checkOptions{settings: newSettings(d, smoke.Checks), smoke: run, format: output.Plain}
+	o := &checkOptions{settings: newSettings(d, smoke.Checks), smoke: run, find: cliccm.Find, format: output.Plain}
 	o.versions = func(ctx context.Context) []string { return program.CCM.Versions(ctx, program.Options{}) }
 	runF = command.Or(runF, check)
 	cmd := &cobra.Command{
@@ -167,7 +169,10 @@ func check(ctx context.Context, o *checkOptions) error {
 		deps := *o.Deps
 		deps.Streams, one.Deps = &streams, &deps
 		fmt.Fprintf(o.Streams.Err, "release check: %s against %s on Kubernetes %s\n", o.release, baseline, on)
-		err := one.complete(one.ccm, one.baseline)
+		err := o.find(ctx, one.ccm, one.baseline) // before Kubernetes is built for it
+		if err == nil {
+			err = one.complete(one.ccm, one.baseline)
+		}
 		if err == nil {
 			err = o.smoke(ctx, one)
 		}

@@ -47,6 +47,7 @@ func TestCheck(t *testing.T) {
 	var ran []string
 	cmd := newCmdCheck(e.Deps, func(ctx context.Context, o *checkOptions) error {
 		o.versions = func(context.Context) []string { return []string{"v1.34.0", "v1.35.1", "v1.36.0"} }
+		o.find = func(context.Context, ...string) error { return nil }
 		o.smoke = func(_ context.Context, s *options) error {
 			ran = append(ran, strings.Join([]string{s.ccm, s.baseline, s.kubernetes.Source, s.install.as, filepath.Base(s.artifacts)}, " "))
 			fmt.Fprintf(s.Streams.Out, "### smoke: %s\n", s.ccm)
@@ -75,5 +76,21 @@ func TestCheck(t *testing.T) {
 	}
 	if r := e.Run(t.Context(), newCmdCheck(e.Deps, nil), "v1.36.0", "--baseline", "v1.35.1", "--artifacts", dir); r.Exit != report.Usage || !strings.Contains(r.Message, "is not empty (thesis)") {
 		t.Errorf("ended with %+v", r)
+	}
+}
+
+// A baseline that cannot be had is a line of the text, before Kubernetes is built for it.
+func TestCheckWithoutBaseline(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	cmd := newCmdCheck(e.Deps, func(ctx context.Context, o *checkOptions) error {
+		o.find = func(_ context.Context, sources ...string) error {
+			return report.UsageError("again", "%s cannot be verified", sources[1])
+		}
+		o.smoke = func(context.Context, *options) error { t.Error("run all the same"); return nil }
+		return check(ctx, o)
+	})
+	r := e.Run(t.Context(), cmd, "v1.36.0", "--baseline", "v1.35.1", "--artifacts", filepath.Join(t.TempDir(), "results"))
+	if want := "| v1.35.1 | v1.35.4 | could not be run: module:v1.35.1 cannot be verified |\n"; r.Exit != report.Usage || !strings.Contains(e.Out.String(), want) {
+		t.Errorf("ended with %+v, said %s", r, e.Out.String())
 	}
 }
