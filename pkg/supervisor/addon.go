@@ -25,7 +25,7 @@ type addOn struct {
 func addOns() []addOn {
 	return []addOn{
 		{"-ccm", GuestNamespace, CredentialsSecret, CredentialsDir, Rights},
-		{"-pvcsi", StorageNamespace, storageSecret, StorageCredentialsDir, StorageRights},
+		{"-pvcsi", StorageNamespace, storageSecret, StorageCredentialsDir, storageRights},
 	}
 }
 
@@ -55,8 +55,8 @@ func Rights() []rbacv1.PolicyRule {
 	}
 }
 
-// StorageRights are those that a Supervisor gives the CSI driver of a guest cluster, in the guest's namespace.
-func StorageRights() []rbacv1.PolicyRule {
+// storageRights are those that a Supervisor gives the CSI driver of a guest cluster, in the guest's namespace.
+func storageRights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{vmGroup}, Resources: []string{"virtualmachines"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
 		{APIGroups: []string{cnsGroup}, Resources: []string{"cnsvolumemetadatas"}, Verbs: []string{"get", "list", "watch", "update", "patch", "create", "delete"}},

@@ -76,7 +76,7 @@ func (st storage) detach(ctx context.Context, all map[string]*unstructured.Unstr
 	return status, nil
 }
 
-// detachAll detaches all volumes of a VirtualMachine that is to be deleted, and reports whether that is done.
+// detachAll detaches all volumes of a VirtualMachine that must be deleted, and reports whether that is done.
 func (st storage) detachAll(ctx context.Context, o *unstructured.Unstructured) (done bool, err error) {
 	if st.lister(attachments()) == nil {
 		return false, fmt.Errorf("the attachments of VirtualMachine %s are not known yet", o.GetName())
@@ -139,7 +139,7 @@ func setVolumes(status map[string]any, volumes []any) {
 	status["volumes"] = volumes
 }
 
-// reconcileAttachment attaches a volume, or detaches it when the object is to be deleted.
+// reconcileAttachment attaches a volume, or detaches it when the object must be deleted.
 func (st storage) reconcileAttachment(ctx context.Context, key string) error {
 	o, err := st.get(attachments(), key)
 	if o == nil || err != nil {

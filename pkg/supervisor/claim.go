@@ -52,7 +52,7 @@ func (st storage) claimGone(key string) {
 	}
 }
 
-// letGo removes the protection of a claim that is to be deleted, once no VM has its volume.
+// letGo removes the protection of a claim that must be deleted, once no VM has its volume.
 func (st storage) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if !slices.Contains(claim.Finalizers, claimFinalizer) {
 		return nil
@@ -145,7 +145,7 @@ func (st storage) zonesFor(claim *corev1.PersistentVolumeClaim) (zones []string)
 	}
 	var wanted []map[string]string
 	if json.Unmarshal([]byte(claim.Annotations[requestedTopology]), &wanted) != nil {
-		return of // there is none, or it says nothing
+		return of // it is missing, or says nothing
 	}
 	for _, labels := range wanted {
 		if zone := labels[corev1.LabelTopologyZone]; slices.Contains(of, zone) && !slices.Contains(zones, zone) {

@@ -37,7 +37,9 @@ func (f *fakeStorage) did(format string, args ...any) error {
 func (f *fakeStorage) CreateVolume(_ context.Context, s VolumeSpec) (Volume, error) {
 	return Volume{ID: "fcd-1", Bytes: s.Bytes, Zones: s.Zones}, f.did("create %s of %s in %v", s.Claim, s.Policy, s.Zones)
 }
+
 func (f *fakeStorage) DeleteVolume(_ context.Context, id string) error { return f.did("delete %s", id) }
+
 func (f *fakeStorage) ExpandVolume(_ context.Context, id string, bytes int64) error {
 	return f.did("expand %s to %d", id, bytes)
 }

@@ -78,7 +78,7 @@ func TestGuestClaim(t *testing.T) {
 	if disk() == "" {
 		t.Errorf("VirtualMachine %s has no disk of claim %s", pod.Spec.NodeName, handle)
 	}
-	if got := s.Run("get", "volumes"); !strings.Contains(got, "attached") || strings.Contains(got, "lost") || strings.Contains(got, "orphaned") {
+	if got := s.Run("get", "volumes"); !strings.Contains(got, "in-use") || strings.Contains(got, "lost") || strings.Contains(got, "orphaned") {
 		t.Errorf("the volumes are\n%s", got)
 	}
 	entities := func() string {
