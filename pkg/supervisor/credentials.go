@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // Objects of a guest cluster, as its add-ons read them.
@@ -141,7 +143,7 @@ func (t *tokens) write(ctx context.Context, k *keeping) error {
 		return err
 	}
 	k.renewAt = time.Now().Round(0).Add(time.Until(r.Status.ExpirationTimestamp.Time) * 4 / 5)
-	return mount(filepath.Join(k.Dir, k.dir), data)
+	return atomicfile.WriteMounted(filepath.Join(k.Dir, k.dir), data)
 }
 
 // put creates a Secret or replaces its data.

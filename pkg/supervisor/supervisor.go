@@ -125,20 +125,26 @@ const workers = 4
 
 // Start defines the resources, creates the objects of the setup and starts the controllers. It returns when VirtualMachines are known.
 // Call [Supervisor.Stop] to end it.
-func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
+func Start(ctx context.Context, o Options) (*Supervisor, error) {
+	core, err := kubernetes.NewForConfig(o.REST)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := dynamic.NewForConfig(o.REST)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, o, core, resources)
+}
+
+// start is [Start] with clients.
+func start(ctx context.Context, o Options, core kubernetes.Interface, resources dynamic.Interface) (*Supervisor, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Supervisor{opts: o, pool: newPool(o.Addresses), nets: newBlocks()}
-	if s.core, err = kubernetes.NewForConfig(o.REST); err != nil {
-		return nil, err
-	}
-	if s.dynamic, err = dynamic.NewForConfig(o.REST); err != nil {
-		return nil, err
-	}
+	s := &Supervisor{opts: o, core: core, dynamic: resources, pool: newPool(o.Addresses), nets: newBlocks()}
 	s.tokens = &tokens{s: s}
-	core := s.core.Discovery().RESTClient()
-	if err := define(ctx, core, s.dynamic, true); err != nil {
+	if err := define(ctx, s.dynamic, true); err != nil {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	if err := s.setUp(ctx, s.setUpGuests); err != nil {
@@ -147,7 +153,7 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
 	s.listers, s.loops = map[schema.GroupVersionResource]cache.GenericLister{}, map[schema.GroupVersionResource]*loop{}
-	err = s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
+	err := s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("supervisor: %w", err), s.Stop(ctx))
 	}
@@ -162,7 +168,7 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 
 // complete adds what no guest cluster needs to start: the resources of the network, and what describes the vCenter.
 func (s *Supervisor) complete(ctx context.Context) error {
-	if err := define(ctx, s.core.Discovery().RESTClient(), s.dynamic, false); err != nil {
+	if err := define(ctx, s.dynamic, false); err != nil {
 		return err
 	}
 	all := storage{s}.reconcilers()

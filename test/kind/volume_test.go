@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -264,23 +265,30 @@ func (s *sandbox) read(name, node string, lines ...string) string {
 	return ""
 }
 
-// give builds the program of a test and gives all nodes its image.
-func (s *sandbox) give(name string) {
-	s.T.Helper()
-	dir := s.T.TempDir()
-	program, archive := filepath.Join(dir, "scribe"), filepath.Join(dir, "scribe.tar")
-	build := exec.Command("go", "build", "-o", program, "./scribe")
+// packed builds a program of these tests, in the folder of its name, and returns the archive of its image.
+func packed(t *testing.T, name, as string) (archive string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, archive := filepath.Join(dir, name), filepath.Join(dir, name+".tar")
+	build := exec.Command("go", "build", "-o", program, "./"+name)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		s.T.Fatalf("go build: %v\n%s", err, out)
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	set, err := image.FromProgram(s.T.Context(), program, "/scribe", name)
+	set, err := image.FromProgram(t.Context(), program, "/"+name, as)
 	if err != nil {
-		s.T.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := set.WriteFile(s.T.Context(), archive); err != nil {
-		s.T.Fatal(err)
+	if err := set.WriteFile(t.Context(), archive); err != nil {
+		t.Fatal(err)
 	}
+	return archive
+}
+
+// give builds the program that writes and gives all nodes its image.
+func (s *sandbox) give(name string) {
+	s.T.Helper()
+	archive := packed(s.T, "scribe", name)
 	for _, c := range s.containers() {
 		f, err := os.Open(archive)
 		if err != nil {

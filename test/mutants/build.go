@@ -6,16 +6,22 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 )
 
-// program is the package that is built: the provider alone, which links in seconds.
-const program = "./cmd/vsphere-cloud-controller-manager"
+// program returns the package that is built: the provider alone, which links in seconds, unless the sandbox plays it.
+func (m Mutant) program() string {
+	if m.OfSandbox() {
+		return "./cmd/vsphere-sandbox"
+	}
+	return "./cmd/vsphere-cloud-controller-manager"
+}
 
 // Build builds the mutant of the module at root, an absolute path, into dir, and returns where it is. The zero Mutant is
 // the provider as it is.
 func (m Mutant) Build(ctx context.Context, root, dir string) (string, error) {
-	out := filepath.Join(dir, "vsphere-cloud-controller-manager")
+	out := filepath.Join(dir, path.Base(m.program()))
 	args := []string{"build", "-o", out}
 	if m.File != "" {
 		overlay, err := m.overlay(root, dir)
@@ -24,7 +30,7 @@ func (m Mutant) Build(ctx context.Context, root, dir string) (string, error) {
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, program)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, m.program())...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -52,6 +58,6 @@ func (m Mutant) overlay(root, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, data, 0o600)
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, data, 0o600)
 }

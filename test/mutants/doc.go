@@ -6,7 +6,8 @@
 //
 //	make mutants
 //
-// A scenario that passes with its mutant is too weak and must be changed.
+// A scenario that passes with its mutant is too weak and must be changed. The scenarios simple-* are of the load balancer that the
+// sandbox itself has, as no mutant of the provider can fail them: their mutants are changes of pkg/sandbox/loadbalancer.
 //
 // Floor 5.
 package mutants

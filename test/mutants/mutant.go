@@ -18,6 +18,12 @@ type Mutant struct {
 	Caught []Caught
 }
 
+// sandboxBalancer is what plays the provider of load balancers where a topology has no NSX.
+const sandboxBalancer = "pkg/sandbox/loadbalancer/"
+
+// OfSandbox reports whether the mutant is one of the sandbox's own load balancer, so that it is another program: the sandbox.
+func (m Mutant) OfSandbox() bool { return strings.HasPrefix(m.File, sandboxBalancer) }
+
 // Caught is how a scenario fails with a mutant.
 type Caught struct {
 	// Scenario is its theme and name: lifecycle/power-off.
@@ -28,7 +34,7 @@ type Caught struct {
 
 // All are all mutants, by what they break.
 func All() []Mutant {
-	return slices.Concat(existence(), shutdown(), identity(), zones(), addresses(), connections())
+	return slices.Concat(existence(), shutdown(), identity(), zones(), addresses(), connections(), guest(), balancers())
 }
 
 // Apply returns the source with the mutant's change.

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	Audit bool
 	// Objects is the file of [Cluster.SaveObjects] that a new cluster begins with; empty for none.
 	Objects string
+	// Definitions are the resource definitions that a Supervisor's API server begins with, by their names, unless Objects has them.
+	Definitions map[string][]byte
 	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
 	Egress, Metrics string
 	// Supervisor has the control plane serve a Supervisor's API, too.
@@ -76,7 +79,12 @@ type Cluster struct {
 func New(opts Options) (_ *Cluster, err error) {
 	c := &Cluster{opts: opts, config: filepath.Join(opts.Dir, "control-plane.json")}
 	host := net.IPv4(127, 0, 0, 1)
-	if c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port}); err != nil {
+	if opts.Port == 0 {
+		c.listener, err = loopback.ListenKept(host) // "start" needs it again
+	} else {
+		c.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: host, Port: opts.Port})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	defer func() {
@@ -164,6 +172,12 @@ func (c *Cluster) writeConfig() error {
 	}
 	if c.super != nil {
 		cfg.Supervisor = c.super.contract(7)
+		if cfg.Objects == "" {
+			var err error
+			if cfg.Objects, err = c.super.begin(c.opts.Definitions); err != nil {
+				return err
+			}
+		}
 	}
 	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")

@@ -28,6 +28,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -51,6 +52,8 @@ type Part struct {
 	// Guest is a client of the guest cluster's administrator.
 	Guest    func() kubernetes.Interface
 	VCenters func() vcenters.List
+	// Nodes are those of the guest cluster.
+	Nodes func() []api.Node
 	// Block returns the number of the sandbox's block of loopback addresses.
 	Block func() int
 	// Dir is the directory of the Supervisor's files.

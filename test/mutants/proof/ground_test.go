@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/programs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/document"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
@@ -45,7 +46,10 @@ func newGround(t *testing.T) *ground {
 	return g
 }
 
-func (g *ground) build(t *testing.T, m mutants.Mutant) string {
+// pair are the programs of a run: the sandbox, and the value of its --ccm.
+type pair struct{ sandbox, ccm string }
+
+func (g *ground) build(t *testing.T, m mutants.Mutant) pair {
 	t.Helper()
 	began := time.Now()
 	path, err := m.Build(t.Context(), g.root, t.TempDir())
@@ -53,15 +57,18 @@ func (g *ground) build(t *testing.T, m mutants.Mutant) string {
 		t.Fatal(err)
 	}
 	t.Logf("built in %s", time.Since(began).Round(100*time.Millisecond))
-	return path
+	if m.OfSandbox() {
+		return pair{path, "builtin"}
+	}
+	return pair{g.binary, path}
 }
 
-// run runs scenarios with a cloud controller manager, in one run that boots what they need. They are read from their
+// run runs scenarios with two programs, in one run that boots what they need. They are read from their
 // files: the program may have older ones in it.
-func (g *ground) run(t *testing.T, ccm string, failFast bool, names []string) document.Suite {
+func (g *ground) run(t *testing.T, with pair, failFast bool, names []string) document.Suite {
 	t.Helper()
 	args := []string{
-		"--name", "mutant", "scenario", "run", "--trust", "-o", "json", "--ccm", ccm,
+		"--name", "mutant", "scenario", "run", "--trust", "-o", "json", "--ccm", with.ccm,
 		"--patience", strconv.FormatFloat(*patience, 'g', -1, 64),
 	}
 	if failFast {
@@ -70,8 +77,9 @@ func (g *ground) run(t *testing.T, ccm string, failFast bool, names []string) do
 	for _, name := range names {
 		args = append(args, filepath.Join(g.root, mutants.Caught{Scenario: name}.Path()))
 	}
-	cmd := exec.CommandContext(t.Context(), g.binary, args...)
-	cmd.Env = append(os.Environ(), "VSPHERE_SANDBOX_STATE="+g.state)
+	cmd := exec.CommandContext(t.Context(), with.sandbox, args...)
+	cmd.Env = append(os.Environ(), "VSPHERE_SANDBOX_STATE="+g.state,
+		programs.Env+"="+filepath.Join(filepath.Dir(g.binary), programs.Name))
 	// It takes its sandbox down when it is interrupted.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = time.Minute

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
 )
@@ -20,12 +21,12 @@ var (
 func TestMutants(t *testing.T) {
 	g := newGround(t)
 	chosen := choose(t)
-	rows := &table{}
+	rows := &table{began: time.Now()}
 	t.Cleanup(func() { rows.print(os.Stdout) })
 
 	sound := t.Run("sound", func(t *testing.T) {
-		path := g.build(t, mutants.Mutant{})
-		got := g.run(t, path, false, scenariosOf(chosen...))
+		with := g.build(t, mutants.Mutant{})
+		got := g.run(t, with, false, scenariosOf(chosen...))
 		for _, name := range scenariosOf(chosen...) {
 			s := g.of(t, got, name)
 			if err := mutants.Passed(s); err != nil {
@@ -38,8 +39,8 @@ func TestMutants(t *testing.T) {
 	}
 	for _, m := range chosen {
 		t.Run(m.Name, func(t *testing.T) {
-			path := g.build(t, m)
-			got := g.run(t, path, true, scenariosOf(m))
+			with := g.build(t, m)
+			got := g.run(t, with, true, scenariosOf(m))
 			for _, c := range m.Caught {
 				s := g.of(t, got, c.Scenario)
 				step, err := c.Judge(s)

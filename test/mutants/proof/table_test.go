@@ -11,7 +11,10 @@ import (
 )
 
 // table is what came of the mutants, for people.
-type table struct{ rows []string }
+type table struct {
+	began time.Time
+	rows  []string
+}
 
 func (t *table) add(m mutants.Mutant, c mutants.Caught, got document.Scenario, step document.Step, err error) {
 	caught := fmt.Sprintf("%d: %s %s", step.Line, step.Action, short(step.Text))
@@ -27,7 +30,11 @@ func (t *table) print(w io.Writer) {
 		return
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer out.Flush()
+	defer func() {
+		_ = out.Flush() // as the lines after it
+		fmt.Fprintf(w, "%d results in %s, with what it took to build the mutants and to run the scenarios without them\n",
+			len(t.rows), time.Since(t.began).Round(time.Second))
+	}()
 	fmt.Fprintln(out, "MUTANT\tSCENARIO\tVERDICT\tTOOK\tCAUGHT AT LINE")
 	for _, row := range t.rows {
 		fmt.Fprintln(out, row)
