@@ -175,8 +175,8 @@ minors: build ## every other Kubernetes release: built, booted, judged by smoke;
 
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m
-upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m
-	cpi=$$($(BIN) ccm fetch module:$(UPSTREAM)) && export UPSTREAM_CPI=$$cpi && \
+upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m, and the CSI driver in a guest cluster
+	cpi=$$($(BIN) ccm fetch module:$(UPSTREAM)) && csi=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && export UPSTREAM_CPI=$$cpi UPSTREAM_CSI=$$csi && \
 		$(GO) test -count=1 -v -timeout 10m -run '^TestUpstream$$' ./test/secrets && \
 		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 

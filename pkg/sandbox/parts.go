@@ -218,6 +218,10 @@ func assemble(s *Sandbox) {
 			return deploy.CSI{}
 		},
 	}
+	if hasSupervisor(s) {
+		s.csi.Guest = s.supervisor.Environment
+		s.storage.Guest = &s.supervisor
+	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
 		if f.Released && opts.Topology.Zoned() {
@@ -276,7 +280,7 @@ func assemble(s *Sandbox) {
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
 		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, Nodes: s.Nodes, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
-		Log: s.log, Logger: opts.Logger,
+		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")

@@ -127,7 +127,10 @@ func newRunning(t *testing.T) *running {
 		Name: "worker", UniqueID: "vm-7", BIOSUUID: "4237d1b0-0000-4000-8000-000000000001", Power: "on", Zone: "a", Tools: true,
 		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.5")},
 	}}}}
-	lists := map[schema.GroupVersionResource]string{definitionResource(): "CustomResourceDefinitionList"}
+	lists := map[schema.GroupVersionResource]string{
+		definitionResource(): "CustomResourceDefinitionList", storageClasses(): "StorageClassList",
+		claims(): "PersistentVolumeClaimList", volumes(): "PersistentVolumeList",
+	}
 	var stored []runtime.Object
 	for _, body := range Definitions() {
 		o := new(unstructured.Unstructured)
@@ -153,6 +156,11 @@ func newRunning(t *testing.T) *running {
 	r.core.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetSubresource() != "token" {
 			return false, nil, nil
+		}
+		if c, ok := a.(clienttesting.CreateActionImpl); ok && c.Name != "guest-ccm" {
+			return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
+				Token: "of " + c.Name, ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
+			}}, nil
 		}
 		r.tokens++
 		return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
@@ -190,7 +198,7 @@ func (r *running) update(a clienttesting.Action) (bool, runtime.Object, error) {
 func (r *running) start() {
 	r.t.Helper()
 	s, err := start(r.t.Context(), Options{
-		VCenter: r.vc, Addresses: addresses("127.1.0.101", "127.1.0.102"), TokenLifetime: time.Hour, OnToken: func(string) error { return nil },
+		VCenter: r.vc, Storage: &fakeStorage{}, OnVolume: func(string, string, bool) {}, Addresses: addresses("127.1.0.101", "127.1.0.102"), TokenLifetime: time.Hour, OnToken: func(string) error { return nil },
 		Setup: Setup{
 			Namespaces: []Namespace{{Name: "ns", Zones: []string{"a", "b"}, Classes: []string{"best-effort-small"}, StoragePolicies: []string{"shared"}}},
 			Zones:      []Zone{{Name: "a"}, {Name: "b"}}, Images: []string{"photon-5"},

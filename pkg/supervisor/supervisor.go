@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -24,13 +25,17 @@ type Options struct {
 	Setup Setup
 	// VCenter has the VMs.
 	VCenter VCenter
+	// Storage has the volumes.
+	Storage Storage
 	// Addresses are those of the load balancer, in the order in which they are given.
 	Addresses []netip.Addr
 	// TokenLifetime is that of the tokens of guest clusters; at least ten minutes. A token is renewed at four fifths of it.
 	TokenLifetime time.Duration
 	// OnToken is called with each token before it is used: a secret.
 	OnToken func(token string) error
-	Logger  *slog.Logger
+	// OnVolume is called when a claim has a volume, by its id in the vCenter, and when the volume is gone.
+	OnVolume func(claim, id string, gone bool)
+	Logger   *slog.Logger
 }
 
 // Setup is what a Supervisor is set up with.
@@ -166,9 +171,13 @@ func (s *Supervisor) complete(ctx context.Context) error {
 	if err := define(ctx, s.dynamic, false); err != nil {
 		return err
 	}
-	return errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, reconcilers{
+	all := storage{s}.reconcilers()
+	maps.Copy(all, reconcilers{
 		routeSets(): s.reconcileRouteSet, staticRoutes(): s.reconcileStaticRoute, ipPools(): s.reconcileIPPool, allocations(): s.reconcileAllocation,
-	}))
+	})
+	err := errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, all))
+	s.loop(machines()).addAll(s.lister(machines())) // those with volumes waited for the attachments
+	return err
 }
 
 // reconcilers handle the objects of resources.
@@ -188,8 +197,11 @@ func (s *Supervisor) control(ctx, life context.Context, remember func(namespace 
 		s.loops[gvr], s.listers[gvr] = l, informer.Lister()
 		s.mu.Unlock()
 		add := l.addObject
-		if gvr == machines() { // Endpoints follow them
+		switch gvr {
+		case machines(): // Endpoints follow them
 			add = func(o any) { l.addObject(o); s.servicesOf(o) }
+		case attachments():
+			add = func(o any) { l.addObject(o); storage{s}.changed(o) }
 		}
 		handler, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: add})
 		if err != nil {

@@ -40,7 +40,7 @@ func (d *Driver) Reconfigure(ctx context.Context) error {
 // writeConfig writes the configuration of a driver that does not read vsphere.conf, with the logins in the Secret of the sandbox.
 // Without one it has those of the vCenters, or stays as it is.
 func (d *Driver) writeConfig(ctx context.Context, o Options, clusterID string, stays bool) error {
-	if o.ConfigFile != "" || o.Program.Own {
+	if o.ConfigFile != "" || o.Program.Own || d.asGuest(o) {
 		return nil
 	}
 	d.writing.Lock() // the last that is read is the last that is written

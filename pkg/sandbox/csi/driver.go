@@ -31,6 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -83,6 +84,8 @@ type Driver struct {
 	Logger    *slog.Logger
 	// Env is the environment of all processes.
 	Env func() []string
+	// Guest is the place of a guest cluster's programs; nil without a Supervisor.
+	Guest func() (supervisor.Environment, error)
 	// SecretNamespace and SecretName are where the credentials of vCenters are.
 	SecretNamespace, SecretName string
 	// Host returns the host by which the keys of that Secret name a vCenter.

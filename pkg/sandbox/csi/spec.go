@@ -52,6 +52,9 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	if p.part == partController {
 		spec.Args = append(spec.Args, o.Args...)
 	}
+	if d.asGuest(o) {
+		spec = d.inGuest(spec, o)
+	}
 	spec.Env = append(spec.Env, o.Env...)
 	return d.Components.Spec(spec)
 }
