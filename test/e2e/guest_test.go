@@ -84,7 +84,7 @@ func TestGuestRights(t *testing.T) {
 	}
 
 	s.allow("", "")
-	s.Run("ccm", "restart") // a watch that was allowed continues
+	s.Run("ccm", "restart") // an open watch outlives its right
 	expose("least")
 	s.address("least")
 	s.belongs("worker-a-1", "default/least")

@@ -172,7 +172,7 @@ func NewCmdVirtualMachines(d *command.Deps, runF func(context.Context, *options)
 		},
 		one: "VirtualMachine", many: "VirtualMachines",
 		none:    "VirtualMachines: the topology has no Supervisor\ntry: vsphere-sandbox up supervisor",
-		columns: "those of the Supervisor, each with the VM that it is\nin vSphere, the node that it is in the guest cluster, and the conditions that are\nnot true. NAME is a name, NAMESPACE/NAME, a node or VCENTER/VM",
+		columns: "those of the Supervisor, each with the VM that it is\nin vSphere, the node that it is in the guest cluster, and the conditions that\nare not true. NAME is a name, NAMESPACE/NAME, a node or VCENTER/VM",
 	}, "virtualmachines", []string{"virtualmachine"}, complete.VirtualMachines(d), runF)
 }
 
