@@ -175,8 +175,9 @@ minors: build ## every other Kubernetes release: built, booted, judged by smoke;
 
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m
-upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m
-	cpi=$$($(BIN) ccm fetch module:$(UPSTREAM)) && UPSTREAM_CPI=$$cpi \
+upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m, and the CSI driver in a guest cluster
+	cpi=$$($(BIN) ccm fetch module:$(UPSTREAM)) && csi=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && export UPSTREAM_CPI=$$cpi UPSTREAM_CSI=$$csi && \
+		$(GO) test -count=1 -v -timeout 10m -run '^TestUpstream$$' ./test/secrets && \
 		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 
 test-storage: build ## volumes: processes killed at random while they live, five rounds, then every storage scenario. About ten minutes
@@ -186,15 +187,16 @@ test-storage: build ## volumes: processes killed at random while they live, five
 CSI_UPSTREAM ?= v3.7.0
 QUIET        ?= 2m
 csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against simulated vCenters; nothing may be retried for QUIET=2m
-	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && UPSTREAM_CSI=$$dir \
-		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
+	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && export UPSTREAM_CSI=$$dir && \
+		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET) && \
+		$(GO) test -count=1 -v -timeout 20m ./test/e2e -run TestWatchUpstreamCSI
 
 cluster-api: build $(TOOLS)/golangci-lint ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
 	@cd test/clusterapi/manager && $(LINT) run ./...
 	dir=$$($(GO) run ./hack/clusterapi) && CLUSTER_API=$$dir $(GO) test -count=1 -v -timeout 30m ./test/clusterapi $(ARGS)
 
 bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
-	@$(GO) test -run '^$$' -bench Up -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
+	@$(GO) test -run '^$$' -bench 'Up|Supervisor' -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
 
 bench-sim: ## measure the simulator, beside stock vcsim
 	@$(GO) test -run '^$$' -bench Simulator -benchtime 3x -timeout 0 ./test/bench/sim -args $(SIMARGS)

@@ -38,7 +38,7 @@ func confinements() []confinement {
 		},
 		{
 			imports: []string{"github.com/vmware/govmomi/cli/..."},
-			in:      []string{"internal/cli/govc/..."},
+			in:      []string{"internal/cli/govc/...", "test/kind/govc"},
 			tests:   true,
 			why:     "govc's commands register themselves in process-wide tables",
 		},

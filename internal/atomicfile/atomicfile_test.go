@@ -115,3 +115,23 @@ func only(t *testing.T, dir string, want ...string) {
 		t.Errorf("%s has %q, %v, want %q", dir, got, err, want)
 	}
 }
+
+// TestMounted: files are links through ..data, which is replaced in one step, and nothing of the version before is left.
+func TestMounted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mounted")
+	for _, token := range []string{"one", "two"} {
+		if err := atomicfile.WriteMounted(dir, map[string][]byte{"token": []byte(token), "namespace": []byte("n")}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "token")); err != nil || string(got) != token {
+			t.Errorf("token %q, %v", got, err)
+		}
+		if to, err := os.Readlink(filepath.Join(dir, "token")); err != nil || to != "..data/token" {
+			t.Errorf("token is a link to %q, %v", to, err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4 { // two links, ..data and its folder
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -15,7 +15,7 @@ import (
 const firstKept, lastKept = 20000, 32767
 
 // ListenKept opens a TCP listener on a free port of an IP address that can be had again later: the system does not give it to
-// connections, as it does with a port that it has chosen itself. If there is none, the system chooses.
+// connections, as it does with a port that it has chosen itself. If all of those are in use, the system chooses.
 func ListenKept(ip net.IP) (*net.TCPListener, error) {
 	last := lastKept
 	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil { // as on Linux

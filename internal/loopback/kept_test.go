@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What it chooses is no port that the system gives to connections, and each listener has one of its own.
+// What it chooses is no port that the system gives to connections, and each listener gets a separate one.
 func TestListenKept(t *testing.T) {
 	seen := map[int]bool{}
 	for range 50 {

@@ -202,8 +202,8 @@ type Module struct {
 // String is "path@version".
 func (m Module) String() string { return m.Path + "@" + m.Version }
 
-// environment is what the Go command is told besides. A module whose checksum is known is verified here: a mirror need not serve
-// the checksum database.
+// environment is what is added to the environment of the Go command. A module whose checksum is known is verified here: a mirror
+// need not serve the checksum database.
 func (m Module) environment() []string {
 	if m.Sum == "" {
 		return nil

@@ -20,12 +20,12 @@ import (
 const supervisorPrefix = "/supervisor"
 
 // supervisorAPIs are the API groups of the Supervisor: those that resource definitions, rights and tokens need. Workloads run nowhere.
-// Services need networking.k8s.io for their addresses.
+// Services need networking.k8s.io for their addresses; claims have StorageClasses.
 func supervisorAPIs() []string {
 	return []string{
 		"v1", "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1", "authentication.k8s.io/v1", "authorization.k8s.io/v1",
 		"rbac.authorization.k8s.io/v1", "coordination.k8s.io/v1", "events.k8s.io/v1", "networking.k8s.io/v1",
-		"discovery.k8s.io/v1", "admissionregistration.k8s.io/v1",
+		"discovery.k8s.io/v1", "admissionregistration.k8s.io/v1", "storage.k8s.io/v1",
 	}
 }
 

@@ -35,7 +35,7 @@ import (
 const noBlock = "a hollow kubelet cannot map devices to pods"
 
 // newCSI creates the sockets of the VM's CSI node service, where the kubelet looks for them.
-func newCSI(ctx context.Context, cfg contract.Node, kubelet kubernetes.Interface) (*csinode.Plugin, error) {
+func newCSI(ctx context.Context, cfg contract.Node, kubelet kubernetes.Interface, nodeID string) (*csinode.Plugin, error) {
 	driver := cfg.CSI.Driver
 	if driver == "" {
 		driver = names.Driver
@@ -54,7 +54,7 @@ func newCSI(ctx context.Context, cfg contract.Node, kubelet kubernetes.Interface
 	events := podevents.New(podevents.Config{Client: kubelet, Node: cfg.Name, Driver: driver, Logger: log})
 	go func() { _ = events.Run(ctx) }() // it returns nil when ctx ends
 	return csinode.Listen(ctx, csinode.Options{
-		NodeID: cfg.SystemUUID, MaxVolumes: cfg.CSI.MaxVolumes, Topology: topology, Failed: events.Failed, Backend: backend, Logger: log,
+		NodeID: nodeID, MaxVolumes: cfg.CSI.MaxVolumes, Topology: topology, Failed: events.Failed, Backend: backend, Logger: log,
 	}, csinode.Sockets{
 		CSI: filepath.Join(dir, "csi.sock"), Registration: filepath.Join(cfg.RootDir, "plugins_registry", driver+"-reg.sock"), Driver: driver,
 	})

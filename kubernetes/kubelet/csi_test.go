@@ -59,7 +59,7 @@ func TestVolume(t *testing.T) {
 
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: testNode, UID: "node-uid"}}, attachment())
 	cfg := contract.Node{Name: testNode, RootDir: root, SystemUUID: testVM, CSI: &contract.CSINode{ByIDDir: byID, Boot: "1", MaxVolumes: 7}}
-	driver, err := newCSI(ctx, cfg, client)
+	driver, err := newCSI(ctx, cfg, client, cfg.SystemUUID)
 	ok(err)
 	ended := make(chan error, 1)
 	go func() { ended <- driver.Run(ctx) }()

@@ -71,7 +71,7 @@ func (s *services) wanted() (contract.CSIService, error) {
 func (s *services) start(ctx context.Context, wanted contract.CSIService) (service, error) {
 	s.running = wanted
 	if wanted.Path == "" {
-		return newCSI(ctx, s.cfg, s.client)
+		return newCSI(ctx, s.cfg, s.client, nodeID(s.cfg, wanted))
 	}
 	return startProgram(ctx, s.cfg, wanted, s.log)
 }
@@ -146,7 +146,17 @@ func (s *services) again(ctx context.Context) (service, error) {
 	}
 }
 
-func same(a, b contract.CSIService) bool { return a.Path == b.Path && slices.Equal(a.Env, b.Env) }
+func same(a, b contract.CSIService) bool {
+	return a.Path == b.Path && slices.Equal(a.Env, b.Env) && a.ByName == b.ByName
+}
+
+// nodeID is what the driver's controller knows the node by.
+func nodeID(cfg contract.Node, is contract.CSIService) string {
+	if is.ByName {
+		return cfg.Name
+	}
+	return cfg.SystemUUID
+}
 
 // programService is the program of a user's, with the flags of this project's driver.
 type programService struct {
@@ -170,7 +180,7 @@ func startProgram(ctx context.Context, cfg contract.Node, spec contract.CSIServi
 	}}
 	p.args = []string{
 		"--mode=node", "--backend=hollow", "--endpoint=unix://" + p.sockets[0], "--registration-socket=" + p.sockets[1],
-		"--node-name=" + cfg.Name, "--node-id=" + cfg.SystemUUID, "--by-id-dir=" + cfg.CSI.ByIDDir, "--state-dir=" + dir,
+		"--node-name=" + cfg.Name, "--node-id=" + nodeID(cfg, spec), "--by-id-dir=" + cfg.CSI.ByIDDir, "--state-dir=" + dir,
 		"--boot=" + cfg.CSI.Boot, "--no-block=" + noBlock, "--pod-events=" + cfg.Kubeconfig,
 		fmt.Sprintf("--topology=%t", cfg.CSI.Kubeconfig != ""), "--kubeconfig=" + cfg.CSI.Kubeconfig,
 	}

@@ -227,7 +227,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The fake API server knows no conflicts: the stock node controller may write an older Node over it. So it is set until it is told.
+	// The fake API server knows no conflicts: the stock node controller may write an older Node over it. So it is set until there is the event.
 	eventually(t, "w1: "+ReasonVMAnnotationIgnored, func() error {
 		set("w1", "{garbage")
 		if diff := cmp.Diff(first, w.remembers(t, "w1")); diff != "" {

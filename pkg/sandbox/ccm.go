@@ -47,11 +47,14 @@ func assembleCCM(s *Sandbox) {
 	if s.opts.Dir != nil { // nil in tests
 		c.File, c.CAFile = s.opts.Dir.Path("ccm", cloudconfig.Key), s.vcenterCA()
 	}
-	if s.csiDeployed() {
+	switch {
+	case s.csiDeployed():
 		c.Driver = &cloudconfig.Driver{Deploy: s.csi.Deploy, Host: s.pods.Host}
 		if s.opts.CSI.Foreign != nil {
 			c.Driver.Configure = s.csi.ConfigureForeign
 		}
+	case s.opts.CSI.Enabled:
+		c.Driver = &cloudconfig.Driver{Configure: func(ctx context.Context, _ map[string][]byte) error { return s.csi.Reconfigure(ctx) }}
 	}
 	s.config = c
 	replicas := func(r *ccm.Replicas) {

@@ -31,6 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	sv "github.com/vsphere-sandbox/vsphere-sandbox/pkg/supervisor"
 )
 
 // newGround is the ground that the options choose. Nothing else asks which one that is.
@@ -57,6 +58,9 @@ func (s *Sandbox) newGround() ground.Ground {
 	}
 	control := cp.Options{
 		Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit, Knobs: o.Cluster.Kubernetes.Knobs, Supervisor: o.Topology != nil && o.Topology.Spec.Supervisor != nil,
+	}
+	if control.Supervisor {
+		control.Definitions = sv.Definitions()
 	}
 	if o.From != nil {
 		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)

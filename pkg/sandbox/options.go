@@ -61,8 +61,10 @@ type Options struct {
 	// Audit keeps the API server's audit log: who asked for what, without bodies.
 	Audit bool
 	// Trace is the file that gets every call to the vCenters with its bodies, without secrets. Optional.
-	Trace  string
-	Logger *slog.Logger
+	Trace string
+	// ContainerURL returns where containers reach a vCenter, "" if they do not. Optional.
+	ContainerURL func(vcenter string) string
+	Logger       *slog.Logger
 	// Command prefixes the arguments of the children ("builtin-ccm" …); nil means none. It lets a test binary stand in
 	// for the real one.
 	Command []string

@@ -122,7 +122,7 @@ func assemble(s *Sandbox) {
 	s.inventory = vcenters.Watch{
 		Log: s.log, Tags: s.tags, Background: &s.background, Changed: s.rows.VCenterChanged, FollowLog: s.rows.FollowLog, FollowCalls: s.rows.FollowCalls,
 	}
-	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
+	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA, ContainerURL: opts.ContainerURL}
 	s.tracer = tracing.Tracer{Path: opts.Trace, VCenters: watched, Secrets: func() []string { return s.secrets.Values() }}
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
@@ -218,6 +218,10 @@ func assemble(s *Sandbox) {
 			return deploy.CSI{}
 		},
 	}
+	if hasSupervisor(s) {
+		s.csi.Guest = s.supervisor.Environment
+		s.storage.Guest = &s.supervisor
+	}
 	if f := opts.CSI.Foreign; f != nil {
 		s.csi.Manifest = f.Manifest
 		if f.Released && opts.Topology.Zoned() {
@@ -275,8 +279,8 @@ func assemble(s *Sandbox) {
 	}
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
-		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
-		Log: s.log, Logger: opts.Logger,
+		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, Nodes: s.Nodes, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
+		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")
@@ -362,6 +366,9 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 	}
 	if hasNSX(s) {
 		i.NSX = s.nsx.Rows
+	}
+	if hasSupervisor(s) {
+		i.Supervisor = s.supervisor.State
 	}
 	return i
 }

@@ -114,7 +114,7 @@ func newOn(opts Options, source vcenters.Source) *Sandbox {
 	}
 	assemble(s)
 	assembleCCM(s)
-	s.csi.CloudConfig, s.csi.CAFile = s.config.File, s.config.CAFile
+	s.csi.CloudConfig, s.csi.CAFile, s.csi.Host = s.config.File, s.config.CAFile, s.config.Host
 	return s
 }
 

@@ -18,7 +18,7 @@ import (
 func (s *Sandbox) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, part := range []interface{ Register(*http.ServeMux) }{
-		&s.listing, &s.tracer, &s.actions, s.desired, s.faults, &s.volumes, s.inspector, &s.files, &s.secrets, &s.nsx, &s.services,
+		&s.listing, &s.tracer, &s.actions, s.desired, s.faults, &s.volumes, s.inspector, &s.files, &s.secrets, &s.nsx, &s.supervisor, &s.services,
 	} {
 		part.Register(mux)
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"net/http"
@@ -64,6 +65,27 @@ func TestTrace(t *testing.T) {
 	}
 	if _, err := c.LastExchange(t.Context(), "vc", "tester/1", "Login"); err == nil || !strings.Contains(err.Error(), "no such call") {
 		t.Errorf("one that was not made: %v", err)
+	}
+	// To find a call, nothing before it is read.
+	askAbout(t, s)
+	for lines := 0; lines <= last.Number; { // the second is written
+		newest, err := c.LastExchange(t.Context(), "vc", "tester/1", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = newest.Number
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before := bytes.LastIndexByte(text[:len(text)-1], '\n'); before < 0 {
+		t.Fatalf("one line: %s", text)
+	} else if err := os.WriteFile(path, append(bytes.Repeat([]byte("#"), before), text[before:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if newest, err := c.LastExchange(t.Context(), "", "", ""); err != nil || newest.Number < bytes.Count(text, []byte("\n")) {
+		t.Errorf("after %d unreadable calls: %+v, %v", bytes.Count(text, []byte("\n"))-1, newest, err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {

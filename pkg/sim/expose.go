@@ -3,8 +3,10 @@ package sim
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"sync"
 	"time"
 )
@@ -36,7 +38,9 @@ type refusals struct {
 // slowed puts it in front of a handler.
 func (g *guessing) slowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&guessed{ResponseWriter: w, g: g, r: r}, r)
+		body := &heard{ReadCloser: r.Body}
+		r.Body = body
+		next.ServeHTTP(&guessed{ResponseWriter: w, g: g, r: r, body: body}, r)
 	})
 }
 
@@ -67,11 +71,32 @@ func (g *guessing) wait(address string, now time.Time) time.Duration {
 	return d
 }
 
-// guessed delays an answer that refuses a login: 401, or a fault InvalidLogin.
+// heard keeps the beginning of a request's body.
+type heard struct {
+	io.ReadCloser
+	begin []byte
+}
+
+// mostHeard is more than a login has before its user name.
+const mostHeard = 4096
+
+// Read implements io.Reader.
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.ReadCloser.Read(p)
+	h.begin = append(h.begin, p[:min(n, mostHeard-len(h.begin))]...)
+	return n, err
+}
+
+// noUser is a login without a user name, which upstream's cloud provider sends before its own.
+var noUser = regexp.MustCompile(`<(\w+:)?userName\s*(/>|></)`)
+
+// guessed delays an answer that refuses a login: 401, or a fault InvalidLogin. Who presents no credentials does not guess: a session
+// that has ended, a login without a user name.
 type guessed struct {
 	http.ResponseWriter
 	g       *guessing
 	r       *http.Request
+	body    *heard
 	fault   bool // a SOAP fault has begun
 	delayed bool
 }
@@ -83,7 +108,9 @@ func (w *guessed) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *guessed) WriteHeader(status int) {
 	switch status {
 	case http.StatusUnauthorized:
-		w.delay()
+		if w.r.Header.Get("Authorization") != "" {
+			w.delay()
+		}
 	case http.StatusInternalServerError:
 		w.fault = true
 	}
@@ -92,7 +119,7 @@ func (w *guessed) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (w *guessed) Write(p []byte) (int, error) {
-	if w.fault && bytes.Contains(p, []byte("InvalidLogin")) {
+	if w.fault && bytes.Contains(p, []byte("InvalidLogin")) && !noUser.Match(w.body.begin) {
 		w.delay()
 	}
 	return w.ResponseWriter.Write(p)

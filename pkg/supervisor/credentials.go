@@ -10,11 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // Objects of a guest cluster, as its add-ons read them.
@@ -57,9 +60,10 @@ type tokens struct {
 	stopped bool // no token is renewed
 }
 
-// keeping is a place with the time at which its token must be renewed.
+// keeping is an add-on at a place, with the time at which its token must be renewed.
 type keeping struct {
 	Place
+	addOn
 	renewAt time.Time
 }
 
@@ -73,22 +77,29 @@ func (s *Supervisor) Credentials(ctx context.Context, p Place) error {
 	if err != nil {
 		return err
 	}
-	for file, content := range map[string][]byte{OwnerFile: body, ConfigFile: nil} {
+	conf := p.storageConfig(owner)
+	for file, content := range map[string][]byte{OwnerFile: body, ConfigFile: nil, StorageConfigFile: []byte(conf)} {
 		path := filepath.Join(p.Dir, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
 			return err
 		}
 	}
-	if err := p.objects(ctx, body); err != nil {
+	if err := errors.Join(p.objects(ctx, body), p.storageObjects(ctx, conf)); err != nil {
 		return fmt.Errorf("guest cluster %s: %w", p.Guest.Name, err)
 	}
-	k := &keeping{Place: p}
-	if err := s.tokens.write(ctx, k); err != nil {
+	var kept []*keeping
+	writing, ctx := errgroup.WithContext(ctx)
+	for _, a := range addOns() {
+		k := &keeping{Place: p, addOn: a}
+		kept = append(kept, k)
+		writing.Go(func() error { return s.tokens.write(ctx, k) })
+	}
+	if err := writing.Wait(); err != nil {
 		return err
 	}
 	s.tokens.mu.Lock()
 	defer s.tokens.mu.Unlock()
-	s.tokens.places = append(s.tokens.places, k)
+	s.tokens.places = append(s.tokens.places, kept...)
 	return nil
 }
 
@@ -112,7 +123,7 @@ func (p Place) objects(ctx context.Context, owner []byte) error {
 func (t *tokens) write(ctx context.Context, k *keeping) error {
 	g := k.Guest
 	seconds := int64(t.s.opts.TokenLifetime.Seconds())
-	r, err := t.s.core.CoreV1().ServiceAccounts(g.Namespace).CreateToken(ctx, Account(g.Name),
+	r, err := t.s.core.CoreV1().ServiceAccounts(g.Namespace).CreateToken(ctx, k.account(g.Name),
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("token of guest cluster %s: %w", g.Name, err)
@@ -122,17 +133,17 @@ func (t *tokens) write(ctx context.Context, k *keeping) error {
 	}
 	data := map[string][]byte{"token": []byte(r.Status.Token), "ca.crt": k.CA, "namespace": []byte(g.Namespace)}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: tokenSecret(g.Name), Annotations: map[string]string{corev1.ServiceAccountNameKey: Account(g.Name)}},
+		ObjectMeta: metav1.ObjectMeta{Name: k.tokenSecret(g.Name), Annotations: map[string]string{corev1.ServiceAccountNameKey: k.account(g.Name)}},
 		Type:       corev1.SecretTypeServiceAccountToken, Data: data,
 	}
 	if err := put(ctx, t.s.core, g.Namespace, secret); err != nil {
 		return err
 	}
-	if err := put(ctx, k.Cluster, GuestNamespace, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: CredentialsSecret}, Data: data}); err != nil {
+	if err := put(ctx, k.Cluster, k.namespace, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.secret}, Data: data}); err != nil {
 		return err
 	}
 	k.renewAt = time.Now().Round(0).Add(time.Until(r.Status.ExpirationTimestamp.Time) * 4 / 5)
-	return mount(filepath.Join(k.Dir, CredentialsDir), data)
+	return atomicfile.WriteMounted(filepath.Join(k.Dir, k.dir), data)
 }
 
 // put creates a Secret or replaces its data.
@@ -195,8 +206,8 @@ func (s *Supervisor) ExpireTokens(ctx context.Context) error {
 	for _, g := range s.opts.Setup.Guests {
 		// A token is valid for the account's UID.
 		accounts := s.core.CoreV1().ServiceAccounts(g.Namespace)
-		if err := accounts.Delete(ctx, Account(g.Name), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, err)
+		for _, a := range addOns() {
+			errs = append(errs, client404(accounts.Delete(ctx, a.account(g.Name), metav1.DeleteOptions{})))
 		}
 		errs = append(errs, s.grant(ctx, g))
 	}

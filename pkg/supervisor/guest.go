@@ -6,9 +6,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,12 +14,6 @@ import (
 func clusters() schema.GroupVersionResource {
 	return resource("cluster.x-k8s.io", "v1beta1", "clusters")
 }
-
-// Account returns the name of the ServiceAccount of a guest cluster's cloud controller manager, and of its Role.
-func Account(guest string) string { return guest + "-ccm" }
-
-// tokenSecret is the Secret with the token of that account.
-func tokenSecret(guest string) string { return Account(guest) + "-secret" }
 
 // setUpGuest creates the account of a guest cluster and its VirtualMachines.
 func (s *Supervisor) setUpGuest(ctx context.Context, g Guest, n Namespace) error {
@@ -39,42 +30,6 @@ func (s *Supervisor) setUpGuest(ctx context.Context, g Guest, n Namespace) error
 		all.Go(func() error { return s.create(ctx, s.machine(g, n, vm)) })
 	}
 	return all.Wait()
-}
-
-// Rights are those that a Supervisor gives the cloud controller manager of a guest cluster, in the guest's namespace.
-func Rights() []rbacv1.PolicyRule {
-	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-		var all []string
-		for _, r := range resources {
-			all = append(all, r, r+"/status")
-		}
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: all, Verbs: verbs}
-	}
-	read := []string{"get", "list", "watch"}
-	write := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	return []rbacv1.PolicyRule{
-		rule(vmGroup, read, "virtualmachines"),
-		rule(vmGroup, write, "virtualmachineservices"),
-		rule(nsxGroup, write, "ippools", "routesets"),
-		rule(vpcGroup, write, "staticroutes", "ipaddressallocations"),
-	}
-}
-
-// grant creates the ServiceAccount of a guest cluster, with its rights.
-func (s *Supervisor) grant(ctx context.Context, g Guest) error {
-	name := metav1.ObjectMeta{Namespace: g.Namespace, Name: Account(g.Name)}
-	rbac := s.core.RbacV1()
-	_, account := s.core.CoreV1().ServiceAccounts(g.Namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
-	_, role := rbac.Roles(g.Namespace).Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: Rights()}, metav1.CreateOptions{})
-	_, binding := rbac.RoleBindings(g.Namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: name,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: g.Namespace, Name: name.Name}},
-	}, metav1.CreateOptions{})
-	if err := errors.Join(unlessExists(account), unlessExists(role), unlessExists(binding)); err != nil {
-		return fmt.Errorf("guest cluster %s: %w", g.Name, err)
-	}
-	return nil
 }
 
 // machine returns the VirtualMachine of a VM that exists, as Cluster API makes one.
@@ -121,8 +76,8 @@ func ownerReference(o *unstructured.Unstructured) metav1.OwnerReference {
 func (s *Supervisor) Forbid(ctx context.Context) error {
 	var errs []error
 	for _, g := range s.opts.Setup.Guests {
-		if err := s.core.RbacV1().RoleBindings(g.Namespace).Delete(ctx, Account(g.Name), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, err)
+		for _, a := range addOns() {
+			errs = append(errs, client404(s.core.RbacV1().RoleBindings(g.Namespace).Delete(ctx, a.account(g.Name), metav1.DeleteOptions{})))
 		}
 	}
 	return errors.Join(errs...)

@@ -93,6 +93,12 @@ func (p *pause) set(paused bool) {
 	}
 }
 
+func (p *pause) is() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.paused != nil
+}
+
 func (p *pause) wait(ctx context.Context) {
 	p.mu.Lock()
 	paused := p.paused

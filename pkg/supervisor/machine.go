@@ -66,7 +66,14 @@ func (s *Supervisor) reconcileMachine(ctx context.Context, key string) error {
 	if err := s.powerVM(ctx, o, vm); err != nil {
 		return err
 	}
-	return s.writeStatus(ctx, o, func(status map[string]any) { fillStatus(o, status, vm) })
+	volumes, err := storage{s}.attach(ctx, o, vm)
+	if err != nil {
+		return err
+	}
+	return s.writeStatus(ctx, o, func(status map[string]any) {
+		fillStatus(o, status, vm)
+		setVolumes(status, volumes)
+	})
 }
 
 // fillIn adds what VM Operator's webhook and its first pass add to a VirtualMachine.
@@ -131,6 +138,9 @@ func (s *Supervisor) claimed(vm VM, by *unstructured.Unstructured) bool {
 func (s *Supervisor) deleteMachine(ctx context.Context, o *unstructured.Unstructured) error {
 	if !slices.Contains(o.GetFinalizers(), machineFinalizer) {
 		return nil
+	}
+	if done, err := (storage{s}).detachAll(ctx, o); !done || err != nil {
+		return err // the end of the last attachment leads here again
 	}
 	if vm, found := s.vmOf(o); found {
 		if err := s.opts.VCenter.Destroy(ctx, vm); err != nil {

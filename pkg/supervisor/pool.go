@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -20,10 +21,29 @@ func newPool(all []netip.Addr) pool { return pool{all: all, owner: map[netip.Add
 
 var errPoolEmpty = errors.New("the load balancer has no free address")
 
-// take returns the address of an owner, or a free one: the one that it wants, if it names one.
+// take gives an owner its address: the one that it has, or a free one; the one that it wants, if it names one.
 func (p *pool) take(owner, want string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	address, err := p.choose(owner, want)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	maps.DeleteFunc(p.owner, func(a netip.Addr, o string) bool { return o == owner && a != address })
+	p.owner[address] = owner
+	return address, nil
+}
+
+// why returns why take would give no address; nil if it would.
+func (p *pool) why(owner, want string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.choose(owner, want)
+	return err
+}
+
+// choose returns the address that take gives, or why it gives none. The caller holds the lock.
+func (p *pool) choose(owner, want string) (netip.Addr, error) {
 	wanted, err := netip.ParseAddr(want)
 	if want != "" {
 		if err != nil || !slices.Contains(p.all, wanted) {
@@ -34,11 +54,8 @@ func (p *pool) take(owner, want string) (netip.Addr, error) {
 		}
 	}
 	for address, o := range p.owner {
-		if o == owner {
-			if want == "" || address == wanted {
-				return address, nil
-			}
-			delete(p.owner, address)
+		if o == owner && (want == "" || address == wanted) {
+			return address, nil
 		}
 	}
 	if p.empty {
@@ -46,7 +63,6 @@ func (p *pool) take(owner, want string) (netip.Addr, error) {
 	}
 	for _, address := range p.all {
 		if p.owner[address] == "" && (want == "" || address == wanted) {
-			p.owner[address] = owner
 			return address, nil
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Supervisor) setUp(ctx context.Context, create func(context.Context, Nam
 // setUpGuests creates a namespace with its guest clusters.
 func (s *Supervisor) setUpGuests(ctx context.Context, n Namespace) error {
 	_, err := s.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: n.Name, Labels: map[string]string{"vSphereClusterID": clusterID},
+		Name: n.Name, Labels: map[string]string{"vSphereClusterID": ClusterID},
 	}}, metav1.CreateOptions{})
 	if unlessExists(err) != nil {
 		return fmt.Errorf("namespace %s: %w", n.Name, err)
@@ -52,7 +52,7 @@ func (s *Supervisor) setUpNamespace(ctx context.Context, n Namespace) error {
 		items = append(items, object(resource("topology.tanzu.vmware.com", "v1alpha1", "zones"), "Zone", n.Name, zone, map[string]any{}))
 	}
 	for _, policy := range n.StoragePolicies {
-		items = append(items, object(resource("cns.vmware.com", "v1alpha2", "storagepolicyquotas"), "StoragePolicyQuota", n.Name,
+		items = append(items, storageClass(policy), object(resource("cns.vmware.com", "v1alpha2", "storagepolicyquotas"), "StoragePolicyQuota", n.Name,
 			strings.ToLower(policy)+"-storagepolicyquota", map[string]any{"storagePolicyId": policyID(policy)}))
 	}
 	for _, class := range n.Classes {
@@ -70,8 +70,8 @@ func (s *Supervisor) setUpNamespace(ctx context.Context, n Namespace) error {
 	return nil
 }
 
-// clusterID identifies the Supervisor in its vCenter.
-const clusterID = "domain-c1"
+// ClusterID identifies the Supervisor in its vCenter.
+const ClusterID = "domain-c1"
 
 // policyID is the identity of a storage policy in the vCenter, of its name.
 func policyID(name string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -24,13 +25,17 @@ type Options struct {
 	Setup Setup
 	// VCenter has the VMs.
 	VCenter VCenter
+	// Storage has the volumes.
+	Storage Storage
 	// Addresses are those of the load balancer, in the order in which they are given.
 	Addresses []netip.Addr
 	// TokenLifetime is that of the tokens of guest clusters; at least ten minutes. A token is renewed at four fifths of it.
 	TokenLifetime time.Duration
 	// OnToken is called with each token before it is used: a secret.
 	OnToken func(token string) error
-	Logger  *slog.Logger
+	// OnVolume is called when a claim has a volume, by its id in the vCenter, and when the volume is gone.
+	OnVolume func(claim, id string, gone bool)
+	Logger   *slog.Logger
 }
 
 // Setup is what a Supervisor is set up with.
@@ -120,20 +125,26 @@ const workers = 4
 
 // Start defines the resources, creates the objects of the setup and starts the controllers. It returns when VirtualMachines are known.
 // Call [Supervisor.Stop] to end it.
-func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
+func Start(ctx context.Context, o Options) (*Supervisor, error) {
+	core, err := kubernetes.NewForConfig(o.REST)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := dynamic.NewForConfig(o.REST)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, o, core, resources)
+}
+
+// start is [Start] with clients.
+func start(ctx context.Context, o Options, core kubernetes.Interface, resources dynamic.Interface) (*Supervisor, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Supervisor{opts: o, pool: newPool(o.Addresses), nets: newBlocks()}
-	if s.core, err = kubernetes.NewForConfig(o.REST); err != nil {
-		return nil, err
-	}
-	if s.dynamic, err = dynamic.NewForConfig(o.REST); err != nil {
-		return nil, err
-	}
+	s := &Supervisor{opts: o, core: core, dynamic: resources, pool: newPool(o.Addresses), nets: newBlocks()}
 	s.tokens = &tokens{s: s}
-	core := s.core.Discovery().RESTClient()
-	if err := define(ctx, core, s.dynamic, true); err != nil {
+	if err := define(ctx, s.dynamic, true); err != nil {
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
 	if err := s.setUp(ctx, s.setUpGuests); err != nil {
@@ -142,7 +153,7 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
 	s.listers, s.loops = map[schema.GroupVersionResource]cache.GenericLister{}, map[schema.GroupVersionResource]*loop{}
-	err = s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
+	err := s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("supervisor: %w", err), s.Stop(ctx))
 	}
@@ -157,12 +168,16 @@ func Start(ctx context.Context, o Options) (_ *Supervisor, err error) {
 
 // complete adds what no guest cluster needs to start: the resources of the network, and what describes the vCenter.
 func (s *Supervisor) complete(ctx context.Context) error {
-	if err := define(ctx, s.core.Discovery().RESTClient(), s.dynamic, false); err != nil {
+	if err := define(ctx, s.dynamic, false); err != nil {
 		return err
 	}
-	return errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, reconcilers{
+	all := storage{s}.reconcilers()
+	maps.Copy(all, reconcilers{
 		routeSets(): s.reconcileRouteSet, staticRoutes(): s.reconcileStaticRoute, ipPools(): s.reconcileIPPool, allocations(): s.reconcileAllocation,
-	}))
+	})
+	err := errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, all))
+	s.loop(machines()).addAll(s.lister(machines())) // those with volumes waited for the attachments
+	return err
 }
 
 // reconcilers handle the objects of resources.
@@ -182,8 +197,11 @@ func (s *Supervisor) control(ctx, life context.Context, remember func(namespace 
 		s.loops[gvr], s.listers[gvr] = l, informer.Lister()
 		s.mu.Unlock()
 		add := l.addObject
-		if gvr == machines() { // Endpoints follow them
+		switch gvr {
+		case machines(): // Endpoints follow them
 			add = func(o any) { l.addObject(o); s.servicesOf(o) }
+		case attachments():
+			add = func(o any) { l.addObject(o); storage{s}.changed(o) }
 		}
 		handler, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: add})
 		if err != nil {

@@ -3,27 +3,24 @@ package supervisor
 import (
 	"encoding/json"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestDefinitions: every definition has a name of its plural and its group, one stored version, and its own status in all of them.
+// TestDefinitions: every definition has a name of its plural and its group, one stored version, its own status in all of them, and the
+// status of one that is served.
 func TestDefinitions(t *testing.T) {
-	all, err := readDefinitions(true)
-	if err != nil || len(all) != len(first()) {
-		t.Fatalf("%d of %v, %v", len(all), first(), err)
+	paths, err := definitions.ReadDir("crds")
+	all := Definitions()
+	if err != nil || len(all) != len(paths) {
+		t.Fatalf("%d definitions of %d files, %v", len(all), len(paths), err)
 	}
-	others, err := readDefinitions(false)
-	if all = append(all, others...); err != nil || len(all) != 14 {
-		t.Fatalf("%d definitions, %v", len(all), err)
-	}
-	for _, body := range all {
+	for name, body := range all {
 		var d struct {
 			Metadata struct{ Name string }
 			Spec     struct {
@@ -36,9 +33,23 @@ func TestDefinitions(t *testing.T) {
 					Schema          struct{ OpenAPIV3Schema map[string]any }
 				}
 			}
+			Status struct {
+				AcceptedNames  struct{ Plural, Singular, Kind, ListKind string }
+				StoredVersions []string
+				Conditions     []map[string]any
+			}
 		}
 		if err := json.Unmarshal(body, &d); err != nil {
 			t.Fatal(err)
+		}
+		if at, err := time.Parse(timeFormat, text(&unstructured.Unstructured{Object: d.Status.Conditions[1]}, "lastTransitionTime")); err != nil || time.Since(at) < 10*time.Second {
+			t.Errorf("%s: an API server waits before it creates objects of it: %v, %v", name, at, err)
+		}
+		if o := new(unstructured.Unstructured); o.UnmarshalJSON(body) != nil || !established(o) || o.GetUID() == "" {
+			t.Errorf("%s is not served: %s", name, body)
+		}
+		if n := d.Status.AcceptedNames; n.Plural != d.Spec.Names.Plural || n.ListKind != n.Kind+"List" || n.Singular != strings.ToLower(n.Kind) {
+			t.Errorf("%s: accepted names %+v", name, n)
 		}
 		if want := d.Spec.Names.Plural + "." + d.Spec.Group; d.Metadata.Name != want {
 			t.Errorf("%s, want %s", d.Metadata.Name, want)
@@ -49,6 +60,9 @@ func TestDefinitions(t *testing.T) {
 			versions = append(versions, v.Name)
 			if v.Storage {
 				stored++
+				if !slices.Equal(d.Status.StoredVersions, []string{v.Name}) {
+					t.Errorf("%s: stored versions %v, want %s", name, d.Status.StoredVersions, v.Name)
+				}
 			}
 			if v.Subresources["status"] == nil || v.Schema.OpenAPIV3Schema["type"] != "object" || !v.Served {
 				t.Errorf("%s: version %s is %+v", d.Metadata.Name, v.Name, v)
@@ -223,26 +237,6 @@ func TestBlocks(t *testing.T) {
 	}
 	if _, err := b.take("f", 8); err == nil {
 		t.Error("a network larger than all")
-	}
-}
-
-// TestMount: files are links through ..data, which is replaced in one step, and nothing of the version before is left.
-func TestMount(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "ccm-provider")
-	for _, token := range []string{"one", "two"} {
-		if err := mount(dir, map[string][]byte{"token": []byte(token), "namespace": []byte("n")}); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(filepath.Join(dir, "token")); err != nil || string(got) != token {
-			t.Errorf("token %q, %v", got, err)
-		}
-		if to, err := os.Readlink(filepath.Join(dir, "token")); err != nil || to != "..data/token" {
-			t.Errorf("token is a link to %q, %v", to, err)
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 { // two links, ..data and its folder
-		t.Errorf("%v, %v", entries, err)
 	}
 }
 

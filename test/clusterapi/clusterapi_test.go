@@ -45,6 +45,7 @@ func TestMachines(t *testing.T) {
 	w.Run("kubectl", "create", "secret", "generic", "lab-kubeconfig", "--type=cluster.x-k8s.io/secret", "--from-file=value="+w.Status().Kubeconfig)
 	w.Run("kubectl", "apply", "-f", home.File("cluster.yaml", w.filled(read(t, page+"cluster.yaml"))))
 	w.Run("kubectl", "patch", "cluster", "lab", "--subresource=status", "--patch-file", home.File("initialized.yaml", read(t, page+"initialized.yaml")), "--type=merge")
+	w.Run("kubectl", "patch", "cluster", "lab", "--patch", `{"spec":{"paused":false}}`, "--type=merge")
 
 	// A machine in each vCenter becomes an initialized node with the zone of its vCenter.
 	us, eu := w.nodes("pool-us-", 1), w.nodes("pool-eu-", 1)
@@ -159,6 +160,9 @@ func (w *world) filled(text string) string {
 	return strings.NewReplacer(values...).Replace(text)
 }
 
+// conditions prints those of machines.
+const conditions = `jsonpath={range .items[*]}{.metadata.name}{"\n"}{range .status.conditions[*]}{.type}={.status} {.reason} {.message}{"\n"}{end}{end}`
+
 // manage starts the controllers, which end with the test.
 func (w *world) manage(home *program.Home, manager string) {
 	w.t.Helper()
@@ -175,6 +179,9 @@ func (w *world) manage(home *program.Home, manager string) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			w.t.Logf("%s", w.Show([]string{"kubectl", "get", "machines", "-o", conditions}))
+		}
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		_ = log.Close()

@@ -151,6 +151,10 @@ func TestVCentersForContainers(t *testing.T) {
 	if err != nil || at.Hostname() != "127.0.0.9" {
 		t.Fatalf("%+v, %v", access, err)
 	}
+	var list struct{ Items []api.VCenter }
+	if err := json.Unmarshal([]byte(h.Must("get", "vcenters", "-o", "json")), &list); err != nil || len(list.Items) != 1 || list.Items[0].ContainerURL != at.String() {
+		t.Errorf("get vcenters: %+v, %v", list.Items, err)
+	}
 	ca, err := os.ReadFile(access.VCenters[0].CAFile)
 	if err != nil {
 		t.Fatal(err)

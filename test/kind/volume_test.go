@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -265,24 +266,31 @@ func (s *sandbox) read(name, node string, lines ...string) string {
 	return ""
 }
 
+// packed builds a program of these tests, in the folder of its name, and returns the archive of its image.
+func packed(t *testing.T, name, as string) (archive string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, archive := filepath.Join(dir, name), filepath.Join(dir, name+".tar")
+	build := exec.Command("go", "build", "-o", program, "./"+name)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	set, err := image.FromProgram(t.Context(), program, "/"+name, as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.WriteFile(t.Context(), archive); err != nil {
+		t.Fatal(err)
+	}
+	return archive
+}
+
 // give builds the program of a test, whose folder has the name of the image, and gives all nodes that image.
 func (s *sandbox) give(name string) {
 	s.T.Helper()
-	base, _, _ := strings.Cut(path.Base(name), ":")
-	dir := s.T.TempDir()
-	program, archive := filepath.Join(dir, base), filepath.Join(dir, base+".tar")
-	build := exec.Command("go", "build", "-o", program, "./"+base)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		s.T.Fatalf("go build: %v\n%s", err, out)
-	}
-	set, err := image.FromProgram(s.T.Context(), program, "/"+base, name)
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	if err := set.WriteFile(s.T.Context(), archive); err != nil {
-		s.T.Fatal(err)
-	}
+	folder, _, _ := strings.Cut(path.Base(name), ":")
+	archive := packed(s.T, folder, name)
 	for _, c := range s.containers() {
 		f, err := os.Open(archive)
 		if err != nil {

@@ -76,10 +76,10 @@ func newHome(t *testing.T) (*program.Home, *secrets) {
 }
 
 // boot brings a sandbox up, with volumes where the sidecars for them are.
-func boot(t *testing.T) *rig {
+func boot(t *testing.T, args ...string) *rig {
 	t.Helper()
 	h, all := newHome(t)
-	h.Must("--name", "canaries", "up", "--detach", "--trace", filepath.Join(h.Tmp, "calls.trace"), h.File("topology.yaml", fmt.Sprintf(topology, ofUser)))
+	h.Must(append([]string{"--name", "canaries", "up", "--detach", "--trace", filepath.Join(h.Tmp, "calls.trace"), h.File("topology.yaml", fmt.Sprintf(topology, ofUser))}, args...)...)
 	r := &rig{Home: h, Sandbox: h.Attach("canaries"), t: t, all: all, dir: filepath.Join(h.State, "canaries")}
 	config, err := clientcmd.BuildConfigFromFlags("", r.Status().Kubeconfig)
 	if err != nil {

@@ -157,6 +157,9 @@ func (s *Server) handler() http.Handler {
 		"datastores":  func(w World) any { return w.Datastores },
 		"volumes":     func(w World) any { return w.Volumes },
 		"nsx":         func(w World) any { return w.NSX },
+
+		"virtualmachines":        func(w World) any { return w.Machines },
+		"virtualmachineservices": func(w World) any { return w.Balancers },
 	} {
 		mux.HandleFunc("GET /v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			s.mu.Lock()
@@ -342,6 +345,31 @@ func nsxObjects() []api.NSXObject {
 		{Type: "IpAddressAllocation", Name: "a1", Path: "/infra/ip-pools/services/ip-allocations/a1", State: "REALIZED", Address: "127.1.0.101", Service: "default/web", User: "cloud-controller-manager", Object: map[string]any{"id": "a1"}},
 		{Type: "LBVirtualServer", Name: "cluster:kubernetes:default/web", Path: "/infra/lb-virtual-servers/v1", State: "ERROR", Error: "the virtual server /infra/lb-virtual-servers/v0 has the same address and port", Address: "127.1.0.101", Service: "default/web", Revision: 2, User: "cloud-controller-manager", Object: map[string]any{"id": "v1"}},
 		{Type: "Tier1", Name: "workload", Path: "/infra/tier-1s/workload", State: "REALIZED", User: "admin", Object: map[string]any{"id": "workload"}},
+	}
+}
+
+// machines are VirtualMachines of a guest cluster: one that is a node, and one that cannot be made.
+func machines() []api.VirtualMachine {
+	return []api.VirtualMachine{
+		{
+			Name: "worker-1", Namespace: "team-a", Guest: "guest", VCenter: "us", VM: "worker-1", Node: "worker-1.example", Power: "PoweredOn", WantedPower: "PoweredOff",
+			BIOSUUID: "4237d1b0-0000-4000-8000-000000000001", Addresses: []string{"198.18.6.171"}, Zone: "us-west", Class: "best-effort-small",
+			Conditions: []api.Condition{{Type: "VirtualMachineCreated", Status: "True"}, {Type: "VirtualMachineTools", Status: "False", Reason: "VirtualMachineToolsNotRunning"}},
+			Object:     map[string]any{"kind": "VirtualMachine"},
+		},
+		{
+			Name: "worker-2", Namespace: "team-a", Guest: "guest", WantedPower: "PoweredOn", Class: "huge",
+			Conditions: []api.Condition{{Type: "VirtualMachineClassReady", Status: "False", Reason: "NotFound", Message: `VirtualMachineClass "huge" not found in namespace team-a`}},
+			Object:     map[string]any{"kind": "VirtualMachine"},
+		},
+	}
+}
+
+// balancers are VirtualMachineServices: one that answers, and one that gets no address.
+func balancers() []api.VirtualMachineService {
+	return []api.VirtualMachineService{
+		{Name: "guest-1", Namespace: "team-a", Guest: "guest", Service: "default/web", Type: "LoadBalancer", Ports: []string{"80→31080/TCP"}, Ingress: []string{"127.1.0.101"}, Endpoints: []string{"worker-1 (198.18.6.171)"}, Object: map[string]any{"kind": "VirtualMachineService"}},
+		{Name: "guest-2", Namespace: "team-a", Guest: "guest", Service: "default/api", Type: "LoadBalancer", Ports: []string{"443→31443/TCP"}, Pending: "the load balancer has no free address", Events: []string{"LoadBalancerFailed: the load balancer has no free address"}, Object: map[string]any{"kind": "VirtualMachineService"}},
 	}
 }
 

@@ -26,6 +26,8 @@ type World struct {
 	Datastores  []api.Datastore
 	Volumes     []api.Volume
 	NSX         []api.NSXObject
+	Machines    []api.VirtualMachine
+	Balancers   []api.VirtualMachineService
 	// Changes are what a topology that is applied comes to.
 	Changes []api.Change
 	// Explanations and Inspections are the answers for one object, by KIND/NAME.
@@ -82,7 +84,7 @@ func ZonesUSEU() World {
 			{VCenter: "us", URL: "https://127.0.0.2:8989/sdk", User: "administrator@vsphere.local", Password: "pa'ss", CAFile: "/state/default/pki/ca.crt"},
 			{VCenter: "eu", URL: "https://127.0.0.3:8989/sdk", User: "administrator@vsphere.local", Password: "secret", CAFile: "/state/default/pki/ca.crt"},
 		},
-		Datastores: datastores(), Volumes: volumes(), NSX: nsxObjects(),
+		Datastores: datastores(), Volumes: volumes(), NSX: nsxObjects(), Machines: machines(), Balancers: balancers(),
 		Events: []api.EventLine{
 			{Event: event.Event{Seq: 1, Time: start, Plane: event.PlaneSandbox, Level: event.Info, Kind: "boot.begun", Message: "booting zones-us-eu"}},
 			{Event: event.Event{Seq: 40, Time: Now.Add(-90 * time.Second), Plane: event.PlaneVSphere, Level: event.Info, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", VCenter: "eu", Name: "worker-1"}, Message: "powered off"}, Lost: 38},

@@ -26,7 +26,7 @@ type Func = func(cmd *cobra.Command, args []string, typed string) ([]string, cob
 
 // Sandboxes completes names of sandboxes.
 func Sandboxes(d *command.Deps) Func {
-	return of(func(ctx context.Context) (names []string, err error) {
+	return Of(func(ctx context.Context) (names []string, err error) {
 		all, err := d.Sandboxes.List(ctx)
 		for _, s := range all {
 			names = append(names, s.Name)
@@ -85,9 +85,19 @@ func NSX(d *command.Deps) Func {
 	return live(d, (*api.Client).NSX, func(o api.NSXObject) string { return cmp.Or(o.Service, o.Type) })
 }
 
+// VirtualMachines completes names of VirtualMachines of the Supervisor.
+func VirtualMachines(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachines, func(m api.VirtualMachine) string { return m.Name })
+}
+
+// VirtualMachineServices completes names of VirtualMachineServices of the Supervisor.
+func VirtualMachineServices(d *command.Deps) Func {
+	return live(d, (*api.Client).VirtualMachineServices, func(v api.VirtualMachineService) string { return v.Name })
+}
+
 // Logs completes names of components that have a log.
 func Logs(d *command.Deps) Func {
-	return of(func(ctx context.Context) ([]string, error) {
+	return Of(func(ctx context.Context) ([]string, error) {
 		s, err := d.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -104,7 +114,7 @@ func Logs(d *command.Deps) Func {
 
 // EventKinds completes the kinds of events that the sandbox has logged.
 func EventKinds(d *command.Deps) Func {
-	return of(func(ctx context.Context) (kinds []string, err error) {
+	return Of(func(ctx context.Context) (kinds []string, err error) {
 		t, err := d.Connect(ctx)
 		if err != nil {
 			return nil, err
@@ -151,7 +161,7 @@ func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 }
 
 func live[T any](d *command.Deps, list func(*api.Client, context.Context) ([]T, error), name func(T) string) Func {
-	return of(func(ctx context.Context) ([]string, error) {
+	return Of(func(ctx context.Context) ([]string, error) {
 		items, err := command.AskIt(ctx, d, list)
 		var names []string
 		for _, item := range items {
@@ -163,7 +173,8 @@ func live[T any](d *command.Deps, list func(*api.Client, context.Context) ([]T, 
 	})
 }
 
-func of(words func(context.Context) ([]string, error)) Func {
+// Of completes the words that a function returns.
+func Of(words func(context.Context) ([]string, error)) Func {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
 		if ctx == nil {

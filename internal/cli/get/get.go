@@ -38,7 +38,8 @@ unknown name is an error.`,
   vsphere-sandbox get nodes --watch`,
 	},
 		NewCmdVCenters(d, nil), NewCmdDatacenters(d, nil), NewCmdHosts(d, nil), NewCmdVMs(d, nil),
-		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdDatastores(d, nil), NewCmdVolumes(d, nil), NewCmdNSX(d, nil), NewCmdKubeconfig(d, nil),
+		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdDatastores(d, nil), NewCmdVolumes(d, nil), NewCmdNSX(d, nil),
+		NewCmdVirtualMachines(d, nil), NewCmdVirtualMachineServices(d, nil), NewCmdKubeconfig(d, nil),
 	)
 }
 
@@ -159,6 +160,34 @@ func NewCmdNSX(d *command.Deps, runF func(context.Context, *options) error) *cob
 		none:    "NSX objects: the topology has no NSX Manager\ntry: add \"nsx: {}\" to its spec, and vsphere-sandbox up FILE --loadbalancer nsx",
 		columns: "gateways, IP pools, load balancers, virtual servers and others\nof the NSX Manager, with the Service that each belongs to. -o json has them as\nthe Policy API does. NAME is a path, a type, or NAMESPACE/NAME of a Service",
 	}, "nsx", []string{"nsxobjects"}, complete.NSX(d), runF)
+}
+
+// NewCmdVirtualMachines returns the command; runF, when not nil, runs in its place.
+func NewCmdVirtualMachines(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	return newCmd(d, resource[api.VirtualMachine]{
+		kind: tables.VirtualMachines,
+		list: (*api.Client).VirtualMachines,
+		names: func(m api.VirtualMachine) []string {
+			return []string{m.Name, m.Namespace + "/" + m.Name, m.Node, m.VCenter + "/" + m.VM}
+		},
+		one: "VirtualMachine", many: "VirtualMachines",
+		none:    "VirtualMachines: the topology has no Supervisor\ntry: vsphere-sandbox up supervisor",
+		columns: "those of the Supervisor, each with the VM that it is\nin vSphere, the node that it is in the guest cluster, and the conditions that are\nnot true. NAME is a name, NAMESPACE/NAME, a node or VCENTER/VM",
+	}, "virtualmachines", []string{"virtualmachine"}, complete.VirtualMachines(d), runF)
+}
+
+// NewCmdVirtualMachineServices returns the command; runF, when not nil, runs in its place.
+func NewCmdVirtualMachineServices(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	return newCmd(d, resource[api.VirtualMachineService]{
+		kind: tables.VirtualMachineServices,
+		list: (*api.Client).VirtualMachineServices,
+		names: func(v api.VirtualMachineService) []string {
+			return []string{v.Name, v.Namespace + "/" + v.Name, v.Service}
+		},
+		one: "VirtualMachineService", many: "VirtualMachineServices",
+		none:    "VirtualMachineServices: no Service of type LoadBalancer has one, or the topology has no Supervisor\ntry: vsphere-sandbox up supervisor",
+		columns: "the load balancers of the Supervisor, each with\nthe Service of the guest cluster, its ingress addresses and what it forwards to,\nand why it has no address. NAME is a name, NAMESPACE/NAME, or NAMESPACE/NAME of\nthe Service",
+	}, "virtualmachineservices", []string{"virtualmachineservice"}, complete.VirtualMachineServices(d), runF)
 }
 
 // resource is a kind of thing that can be listed.

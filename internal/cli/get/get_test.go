@@ -47,7 +47,7 @@ func TestOptions(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	s := clitest.Serve(t, clitest.ZonesUSEU())
-	for _, kind := range []string{"vcenters", "datacenters", "hosts", "vms", "nodes", "zones", "datastores", "volumes", "nsx"} {
+	for _, kind := range []string{"vcenters", "datacenters", "hosts", "vms", "nodes", "zones", "datastores", "volumes", "nsx", "virtualmachines", "virtualmachineservices"} {
 		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
 			t.Run(kind+"/"+format, func(t *testing.T) {
 				e := clitest.NewEnv(s)
@@ -73,6 +73,8 @@ func TestNames(t *testing.T) {
 		{"vc eu", "vcenter/eu\n"},
 		{"ds eu/eu-all-ds", "datastore/eu-all-ds\n"},
 		{"nsx default/web", "nsx/infra/ip-pools/services/ip-allocations/a1\nnsx/infra/lb-virtual-servers/v1\n"},
+		{"virtualmachine worker-1.example us/worker-1 team-a/worker-2", "virtualmachine/worker-1\nvirtualmachine/worker-2\n"},
+		{"virtualmachineservices default/web", "virtualmachineservice/guest-1\n"},
 		{"pvc data logs 6c1e2a0f-0001", "volume/pvc-1\nvolume/default/logs\n"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

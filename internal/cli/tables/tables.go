@@ -322,6 +322,7 @@ func VCenters() output.Kind[api.VCenter] {
 			{Header: "CALLS", Value: func(v api.VCenter) string { return strconv.FormatUint(v.Calls, 10) }},
 			{Header: "URL", Value: func(v api.VCenter) string { return v.URL }},
 			{Header: "INVENTORY", Value: inventory},
+			{Header: "CONTAINER-URL", Wide: true, Value: func(v api.VCenter) string { return v.ContainerURL }},
 			{Header: "USER", Wide: true, Value: func(v api.VCenter) string { return v.User }},
 			{Header: "VERSION", Wide: true, Value: func(v api.VCenter) string { return v.Version }},
 			{Header: "INSTANCE-UUID", Wide: true, Value: func(v api.VCenter) string { return v.InstanceUUID }},

@@ -198,7 +198,7 @@ func (o *options) sandbox(root string) (opts sandbox.Options, err error) {
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Place.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
-		opts.Vcsim, opts.Names = o.alone.Vcsim, o.alone.Names
+		opts.Vcsim, opts.Names, opts.ContainerURL = o.alone.Vcsim, o.alone.Names, o.alone.ContainerURL
 	}
 	return opts, nil
 }

@@ -41,9 +41,11 @@ type VCenters struct {
 	// Env, when not nil, gets the commands that set the variables, in place of standard output. They have the only copy of the
 	// password, so its error ends the sandbox. It returns when ctx is done.
 	Env func(ctx context.Context, lines string) error
-	// Reach, when not nil, lets others reach the vCenters once they run, and sets their ContainerURL. Its error ends the sandbox.
-	Reach  func(ctx context.Context, access []api.Access) error
-	Format string
+	// Reach, when not nil, lets others reach the vCenters once they run. Its error ends the sandbox.
+	Reach func(ctx context.Context, access []api.Access) error
+	// ContainerURL is as in sandbox.Options.
+	ContainerURL func(vcenter string) string
+	Format       string
 	// Vcsim holds what flags of vcsim set, as in sandbox.Options.
 	Vcsim sim.Vcsim
 	// Limits are the flags about the machine, checked.
@@ -74,6 +76,9 @@ func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error
 	if o.alone.Reach != nil {
 		if err := o.alone.Reach(ctx, access); err != nil {
 			return &uselessError{err}
+		}
+		if access, err = s.Access(); err != nil { // with the URLs for containers
+			return err
 		}
 	}
 	lines := o.environment(access, s.Datacenters())

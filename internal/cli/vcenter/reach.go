@@ -6,9 +6,11 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/relay"
@@ -23,15 +25,33 @@ type reach struct {
 	detect func(context.Context) (*runtime.Runtime, error) // nil: runtime.Detect
 	door   *relay.Door
 	relays []*relay.Relay
+	urls   atomic.Pointer[map[string]string] // by vCenter; nil until the relays are open
 }
 
 func (r *reach) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.kind, "in-kind", "", "let the nodes and pods of the kind cluster `NAME` reach the vCenters")
 	f.StringVar(&r.network, "in-docker-network", "", "let the containers of this `NETWORK` of Docker, Podman or nerdctl reach the vCenters")
-	for _, name := range []string{"in-kind", "in-docker-network"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // its only error is an unknown flag
+	for name, words := range map[string]func(context.Context, *runtime.Runtime) ([]string, error){
+		"in-kind":           kind.Clusters,
+		"in-docker-network": func(ctx context.Context, rt *runtime.Runtime) ([]string, error) { return rt.Networks(ctx) },
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete.Flag(complete.Of(func(ctx context.Context) ([]string, error) { // its only error is an unknown flag
+			rt, err := r.runtime(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return words(ctx, rt)
+		})))
 	}
+}
+
+// runtime is that of the containers.
+func (r *reach) runtime(ctx context.Context) (*runtime.Runtime, error) {
+	if r.detect != nil {
+		return r.detect(ctx)
+	}
+	return runtime.Detect(ctx)
 }
 
 func (r *reach) asked() bool { return r.kind != "" || r.network != "" }
@@ -41,11 +61,7 @@ func (r *reach) find(ctx context.Context) (names []string, err error) {
 	if !r.asked() {
 		return nil, nil
 	}
-	detect := r.detect
-	if detect == nil {
-		detect = runtime.Detect
-	}
-	rt, err := detect(ctx)
+	rt, err := r.runtime(ctx)
 	if err != nil {
 		return nil, report.Coded(err, report.Prerequisite, nil)
 	}
@@ -65,6 +81,7 @@ func (r *reach) find(ctx context.Context) (names []string, err error) {
 
 // open opens a relay to each vCenter, at the port that it was given to listen on, or else at a free one.
 func (r *reach) open(ctx context.Context, access []api.Access, listen []string) error {
+	urls := map[string]string{}
 	for i := range access {
 		u, err := url.Parse(access[i].URL)
 		if err != nil {
@@ -81,9 +98,18 @@ func (r *reach) open(ctx context.Context, access []api.Access, listen []string) 
 		}
 		r.relays = append(r.relays, one)
 		u.Host = one.Addr().String()
-		access[i].ContainerURL = u.String()
+		urls[access[i].VCenter] = u.String()
 	}
+	r.urls.Store(&urls)
 	return nil
+}
+
+// containerURL returns where containers reach a vCenter, "" if they do not.
+func (r *reach) containerURL(vcenter string) string {
+	if urls := r.urls.Load(); urls != nil {
+		return (*urls)[vcenter]
+	}
+	return ""
 }
 
 // close ends all relays.

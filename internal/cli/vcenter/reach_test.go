@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -21,6 +23,7 @@ type docker struct{}
 func (docker) Run(_ context.Context, c runtime.Call) error {
 	for begin, text := range map[string]string{
 		"info": "Debian\n", "network ls --filter name=^kind$": "kind\n", "ps --all --filter label=io.x-k8s.kind.cluster=dev": "dev-control-plane\n",
+		`ps --all --filter label=io.x-k8s.kind.cluster --format {{.Label "io.x-k8s.kind.cluster"}}`: "dev\nlab\ndev\n", "network ls --format {{.Name}}": "bridge\nkind\nlab\n",
 		"network inspect kind": `[{"IPAM":{"Config":[{"Subnet":"127.0.0.0/16","Gateway":"127.0.0.4"}]}}]`,
 	} {
 		if strings.HasPrefix(strings.Join(c.Args, " "), begin) && c.Stdout != nil {
@@ -48,9 +51,9 @@ func TestReach(t *testing.T) {
 		if err := r.open(t.Context(), access, []string{l.Addr().String(), "127.0.0.1:0"}); err != nil {
 			t.Fatal(err)
 		}
-		us, err := url.Parse(access[0].ContainerURL)
-		if err != nil || access[0].ContainerURL != "https://127.0.0.4:"+port+"/sdk" || !strings.HasPrefix(access[1].ContainerURL, "https://127.0.0.4:") {
-			t.Errorf("%+v, %v", access, err)
+		us, err := url.Parse(r.containerURL("us"))
+		if err != nil || us.String() != "https://127.0.0.4:"+port+"/sdk" || !strings.HasPrefix(r.containerURL("eu"), "https://127.0.0.4:") || r.containerURL("asia") != "" {
+			t.Errorf("%s, %s, %v", us, r.containerURL("eu"), err)
 		}
 		conn, err := net.Dial("tcp", us.Host)
 		if err != nil {
@@ -72,6 +75,27 @@ func TestReach(t *testing.T) {
 	}
 	if names, err := new(reach).find(t.Context()); names != nil || err != nil {
 		t.Errorf("without a flag: %q, %v", names, err)
+	}
+}
+
+// The names of kind clusters and of networks are completed.
+func TestReachCompletion(t *testing.T) {
+	r := &reach{detect: func(context.Context) (*runtime.Runtime, error) { return runtime.With("docker", docker{}), nil }}
+	cmd := &cobra.Command{Use: "up"}
+	cmd.SetContext(t.Context())
+	r.bind(cmd)
+	for flag, want := range map[string][]string{"in-kind": {"dev", "lab"}, "in-docker-network": {"bridge", "kind", "lab"}} {
+		f, ok := cmd.GetFlagCompletionFunc(flag)
+		if !ok {
+			t.Errorf("--%s completes nothing", flag)
+			continue
+		}
+		if got, _ := f(cmd, nil, ""); !slices.Equal(got, want) {
+			t.Errorf("--%s completes %q, want %q", flag, got, want)
+		}
+		if got, _ := f(cmd, nil, "l"); !slices.Equal(got, []string{"lab"}) {
+			t.Errorf("--%s l completes %q", flag, got)
+		}
 	}
 }
 

@@ -257,6 +257,7 @@ func runUp(ctx context.Context, o *upOptions) error {
 		Vcsim: front,
 	}
 	if o.reach.asked() {
+		v.ContainerURL = o.reach.containerURL
 		v.Reach = func(ctx context.Context, access []api.Access) error { return o.reach.open(ctx, access, addresses) }
 	}
 	if o.username != "" {

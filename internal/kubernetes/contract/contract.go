@@ -7,7 +7,7 @@ import (
 )
 
 // Version is the version of the contract.
-const Version = 5
+const Version = 6
 
 // Commands of the Kubernetes program. The first prints [Info]. The next two take --config=FILE, and run until they are stopped.
 // CheckCommand takes the file of [Knobs], and fails with a line for each that the components refuse. EtcdctlCommand and

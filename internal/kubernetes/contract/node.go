@@ -67,4 +67,6 @@ type CSIService struct {
 	Path string `json:"path,omitempty"`
 	// Env is added to the environment, as KEY=VALUE.
 	Env []string `json:"env,omitempty"`
+	// ByName: the service's id of the node is the Node's name, as in a guest cluster of a Supervisor, and not the VM's BIOS UUID.
+	ByName bool `json:"byName,omitempty"`
 }

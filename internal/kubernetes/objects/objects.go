@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +73,18 @@ func each(ctx context.Context, client *clientv3.Client, f func(object) error) er
 				from = string(kv.Key) + "\x00"
 			}
 			more = answer.More
+		}
+	}
+	return nil
+}
+
+// WriteDefinitions writes resource definitions of a Supervisor's API server, by their names, for [Restore]. They are JSON, as an API
+// server stores them.
+func WriteDefinitions(w io.Writer, all map[string][]byte) error {
+	encoder := json.NewEncoder(w)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := encoder.Encode(object{Key: supervisor + "apiextensions.k8s.io/customresourcedefinitions/" + name, Value: all[name]}); err != nil {
+			return err
 		}
 	}
 	return nil

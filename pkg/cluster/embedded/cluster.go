@@ -48,6 +48,8 @@ type Options struct {
 	Audit bool
 	// Objects is the file of [Cluster.SaveObjects] that a new cluster begins with; empty for none.
 	Objects string
+	// Definitions are the resource definitions that a Supervisor's API server begins with, by their names, unless Objects has them.
+	Definitions map[string][]byte
 	// Egress is the unix socket of the proxy to nodes, package egress's; Metrics the one that the resource metrics API is served on.
 	Egress, Metrics string
 	// Supervisor has the control plane serve a Supervisor's API, too.
@@ -171,6 +173,12 @@ func (c *Cluster) writeConfig() error {
 	}
 	if c.super != nil {
 		cfg.Supervisor = c.super.contract(7)
+		if cfg.Objects == "" {
+			var err error
+			if cfg.Objects, err = c.super.begin(c.opts.Definitions); err != nil {
+				return err
+			}
+		}
 	}
 	if c.opts.Audit || c.opts.Knobs.AuditPolicy != "" {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")

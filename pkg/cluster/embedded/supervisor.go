@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/objects"
 )
 
 // SupervisorAdmin is the user of the token of [SupervisorAPI].
@@ -65,6 +67,19 @@ func newSupervisor(dir string) (_ *SupervisorAPI, err error) {
 func (s *SupervisorAPI) contract(fd int) *contract.SupervisorAPI {
 	addr := s.listener.Addr().(*net.TCPAddr)
 	return &contract.SupervisorAPI{PKI: s.dir, Host: addr.IP.String(), Port: addr.Port, ListenerFD: fd}
+}
+
+// begin writes the file with the objects that a new API server begins with; "" for none.
+func (s *SupervisorAPI) begin(definitions map[string][]byte) (path string, err error) {
+	if len(definitions) == 0 {
+		return "", nil
+	}
+	var lines bytes.Buffer
+	if err := objects.WriteDefinitions(&lines, definitions); err != nil {
+		return "", err
+	}
+	path = filepath.Join(s.dir, "definitions.jsonl")
+	return path, os.WriteFile(path, lines.Bytes(), 0o600)
 }
 
 // CA returns the authority that signs the Supervisor's servers.

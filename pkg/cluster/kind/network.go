@@ -179,6 +179,11 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 	return r.Addr(), nil
 }
 
+// Clusters returns the names of all kind clusters, also of those that another program created.
+func Clusters(ctx context.Context, rt *runtime.Runtime) ([]string, error) {
+	return rt.Values(ctx, clusterLabel)
+}
+
 // Door returns where the nodes and pods of a kind cluster, also of one that another program created, reach this host.
 func Door(ctx context.Context, rt *runtime.Runtime, cluster string) (*relay.Door, error) {
 	nodes, err := rt.List(ctx, clusterLabel, cluster)

@@ -62,6 +62,8 @@ type Config struct {
 	FSGroupPolicy storagev1.FSGroupPolicy
 	// Policies are the storage policies for which StorageClasses are created.
 	Policies []string
+	// NoStorageClasses leaves StorageClasses out.
+	NoStorageClasses bool
 }
 
 func (c Config) withDefaults() Config {
@@ -85,8 +87,10 @@ func All(c Config) ([]runtime.Object, error) {
 	}
 	all = append(all, Rights(c)...)
 	all = append(all, Driver(c))
-	for _, class := range StorageClasses(c) {
-		all = append(all, class)
+	if !c.NoStorageClasses {
+		for _, class := range StorageClasses(c) {
+			all = append(all, class)
+		}
 	}
 	return append(all, SnapshotClass()), nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func metadata(cluster Cluster, user string, m volume.Metadata) cnstypes.CnsVolum
 func record(cluster Cluster, user string, set, remove []volume.Entity) cnstypes.CnsVolumeMetadata {
 	container := cnstypes.CnsContainerCluster{
 		ClusterType: string(cnstypes.CnsClusterTypeKubernetes), ClusterId: cluster.ID, VSphereUser: user,
-		ClusterFlavor: string(cnstypes.CnsClusterFlavorVanilla), ClusterDistribution: cluster.Distribution,
+		ClusterFlavor: cmp.Or(cluster.Flavor, string(cnstypes.CnsClusterFlavorVanilla)), ClusterDistribution: cluster.Distribution,
 	}
 	md := cnstypes.CnsVolumeMetadata{ContainerCluster: container, ContainerClusterArray: []cnstypes.CnsContainerCluster{container}}
 	for _, e := range set {

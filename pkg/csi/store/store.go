@@ -179,6 +179,8 @@ type Cluster struct {
 	ID string
 	// Distribution is shown in the vSphere Client; often empty.
 	Distribution string
+	// Flavor is CNS's word for the kind of cluster; VANILLA when empty.
+	Flavor string
 }
 
 // Operation describes one operation of a [Store].

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nodeevent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/binding"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/follow"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/supervisor"
 )
@@ -72,8 +73,8 @@ func reasonOf(err error) string {
 		{ErrDeletionHeldBack, ReasonDeletionHeldBack},
 		{match.ErrAmbiguous, ReasonVMAmbiguous},
 		{match.ErrNotFound, ReasonVMNotFound},
-		{errNoAddress, ReasonGuestNotReporting},
-		{errNoUUID, ReasonGuestNotReporting},
+		{binding.ErrNoAddress, ReasonGuestNotReporting},
+		{binding.ErrNoUUID, ReasonGuestNotReporting},
 	} {
 		if errors.Is(err, r.is) {
 			return r.reason
@@ -101,7 +102,7 @@ func (e nodeEvents) metadata(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
 		e.Resolve(node, "vm and addresses are known", metadataConcern, existenceConcern, shutdownConcern)
-	case initialized(node) && (outage(reasonOf(err)) || errors.Is(err, errNoAddress)):
+	case initialized(node) && (outage(reasonOf(err)) || errors.Is(err, binding.ErrNoAddress)):
 	default:
 		e.Report(node, metadataConcern, warning(node, err))
 	}

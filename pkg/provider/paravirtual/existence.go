@@ -2,7 +2,6 @@ package paravirtual
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/binding"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/vmoperator"
 )
 
@@ -89,10 +89,10 @@ func (p *Provider) confirmGone(ctx context.Context, node *corev1.Node, bound mat
 	for _, vm := range listed {
 		older := !vm.CreationTimestamp.After(node.CreationTimestamp.Time)
 		switch {
-		case hasUUID(vm, bound), systemErr == nil && hasUUID(vm, system):
+		case binding.HasUUID(vm, bound), systemErr == nil && binding.HasUUID(vm, system):
 			return errStillThere
 		case vm.UUID == (match.UUID{}) && (older || vm.Name == node.Name):
-			return fmt.Errorf("vm %s may be the node's: %w", vm, errNoUUID)
+			return fmt.Errorf("vm %s may be the node's: %w", vm, binding.ErrNoUUID)
 		case vm.Name == node.Name && older:
 			return fmt.Errorf("vm %s: %w: %s", vm, ErrUUIDChanged, vm.Status.BiosUUID)
 		}
@@ -106,13 +106,9 @@ func (p *Provider) confirmGone(ctx context.Context, node *corev1.Node, bound mat
 // list reads the VirtualMachines of a namespace from the Supervisor's database.
 func (p *Provider) list(ctx context.Context, namespace string) (all []*vmoperator.VirtualMachine, err error) {
 	_, err = p.connection.List(ctx, vmoperator.VirtualMachines(p.opts.APIVersion), namespace, "", func(data []byte) error {
-		vm := new(vmoperator.VirtualMachine)
-		if err := json.Unmarshal(data, vm); err != nil {
-			return fmt.Errorf("VirtualMachine: %w", err)
-		}
-		vm.Prepare()
+		vm, err := vmoperator.Decode(data)
 		all = append(all, vm)
-		return nil
+		return err
 	})
 	return all, err
 }

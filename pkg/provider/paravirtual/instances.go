@@ -13,14 +13,11 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/binding"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/vmoperator"
 )
 
-var (
-	errNoAddress = errors.New("VM Operator reports no address of it yet")
-	errNoUUID    = errors.New("VM Operator reports no BIOS UUID of it yet")
-	errNotBegun  = errors.New("the provider has not started")
-)
+var errNotBegun = errors.New("the provider has not started")
 
 // InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from memory. Anything still unknown is an error, and the
 // caller retries.
@@ -38,38 +35,22 @@ func (p *Provider) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 	if err != nil {
 		return nil, err
 	}
-	if vm.UUID == (match.UUID{}) {
-		return nil, fmt.Errorf("vm %s: %w", vm, errNoUUID)
-	}
 	addresses := p.opts.IPFamily.addresses(vm)
-	if len(addresses) == 0 {
-		return nil, fmt.Errorf("vm %s: %w%s", vm, errNoAddress, whyOff(vm))
+	if err := binding.Check(vm, len(addresses)); err != nil {
+		return nil, err
 	}
+	region, zone := binding.Place(vm)
 	m := &cloudprovider.InstanceMetadata{
 		ProviderID:       match.ProviderID(vm.UUID),
 		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}},
-		Zone:             vm.Labels[corev1.LabelTopologyZone],
-		Region:           vm.Labels[corev1.LabelTopologyRegion],
+		Zone:             zone,
+		Region:           region,
 		AdditionalLabels: maps.Clone(p.opts.NodeLabels),
-	}
-	if m.Zone == "" {
-		m.Zone = vm.Status.Zone
 	}
 	for _, ip := range addresses {
 		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
 	}
 	return m, nil
-}
-
-// whyOff explains why a VM has no address, if its power state does.
-func whyOff(vm *vmoperator.VirtualMachine) string {
-	switch vm.Status.PowerState {
-	case vmoperator.PoweredOff:
-		return ": it is off"
-	case vmoperator.Suspended:
-		return ": it is suspended"
-	}
-	return ""
 }
 
 // addresses returns the VM's primary addresses: of both families in order for a dual-stack cluster, else one, preferably of the
@@ -128,52 +109,5 @@ func (p *Provider) find(node *corev1.Node) (*vmoperator.VirtualMachine, error) {
 	if doubt := vms.Current(); doubt != nil {
 		return nil, doubt
 	}
-	facts := kubenode.Facts(node)
-	if facts.ProviderID != "" {
-		u, err := match.ParseProviderID(facts.ProviderID)
-		if err != nil {
-			return nil, err
-		}
-		return one(vms, node.Name, "providerID "+facts.ProviderID, func(vm *vmoperator.VirtualMachine) bool { return hasUUID(vm, u) })
-	}
-	if u, err := match.ParseUUID(facts.SystemUUID); err == nil {
-		vm, err := one(vms, node.Name, "system uuid "+facts.SystemUUID, func(vm *vmoperator.VirtualMachine) bool { return hasUUID(vm, u) })
-		if !errors.Is(err, match.ErrNotFound) {
-			return vm, err
-		}
-	}
-	// On a Supervisor, a VM, its hostname and its Node have one name.
-	vm, err := one(vms, node.Name, "name "+node.Name, func(vm *vmoperator.VirtualMachine) bool { return vm.Name == node.Name })
-	if errors.Is(err, match.ErrNotFound) {
-		return nil, fmt.Errorf("%w, and none with the node's system uuid %q", err, facts.SystemUUID)
-	}
-	return vm, err
-}
-
-// hasUUID reports whether the VM has the UUID in either byte order.
-func hasUUID(vm *vmoperator.VirtualMachine, u match.UUID) bool {
-	return vm.UUID != (match.UUID{}) && vm.UUID.Equal(u)
-}
-
-// one returns the only VM that matches, or of several the one with the node's name.
-func one(vms *machines, node, by string, matches func(*vmoperator.VirtualMachine) bool) (*vmoperator.VirtualMachine, error) {
-	var found []*vmoperator.VirtualMachine
-	vms.Each(func(vm *vmoperator.VirtualMachine) bool {
-		if matches(vm) {
-			found = append(found, vm)
-		}
-		return true
-	})
-	switch len(found) {
-	case 0:
-		return nil, fmt.Errorf("namespace %q: %w: no VirtualMachine with %s", vms.Namespace(), match.ErrNotFound, by)
-	case 1:
-		return found[0], nil
-	}
-	for _, vm := range found {
-		if vm.Name == node {
-			return vm, nil
-		}
-	}
-	return nil, fmt.Errorf("namespace %q: %s: %w: %v", vms.Namespace(), by, match.ErrAmbiguous, found)
+	return binding.Find(kubenode.Facts(node), vms.Namespace(), vms.Each)
 }

@@ -27,12 +27,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/paravirtual/vmoperator"
 )
 
-// Labels and annotations of VirtualMachineServices, which are upstream's (vsphereparavirtual/vmservice).
+// Annotations of VirtualMachineServices, which are upstream's (vsphereparavirtual/vmservice).
 const (
-	labelCluster          = "run.tanzu.vmware.com/cluster.name"
-	labelService          = "run.tanzu.vmware.com/service.name"
-	labelServiceNamespace = "run.tanzu.vmware.com/service.namespace"
-
 	annotationTrafficPolicy   = "virtualmachineservice.vmoperator.vmware.com/service.externalTrafficPolicy"
 	annotationHealthCheckPort = "virtualmachineservice.vmoperator.vmware.com/service.healthCheckNodePort"
 	// annotationPropagated lists the keys that were copied from the Service, so that those it no longer has can be removed without
@@ -251,7 +247,7 @@ func ours(s *vmoperator.VirtualMachineService, clusterName string, service *core
 }
 
 func serviceLabels(clusterName string, service *corev1.Service) map[string]string {
-	return map[string]string{labelCluster: clusterName, labelService: service.Name, labelServiceNamespace: service.Namespace}
+	return map[string]string{vmoperator.LabelCluster: clusterName, vmoperator.LabelService: service.Name, vmoperator.LabelServiceNamespace: service.Namespace}
 }
 
 // ensure creates or updates the VirtualMachineService, and returns it.

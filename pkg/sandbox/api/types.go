@@ -93,8 +93,10 @@ func (c Component) IsCCM() bool {
 type VCenter struct {
 	Name string `json:"name"`
 	// Real is read-only or writable for a real vCenter, "" for a simulated one.
-	Real         string `json:"real,omitempty"`
-	URL          string `json:"url"`
+	Real string `json:"real,omitempty"`
+	URL  string `json:"url"`
+	// ContainerURL is as in [Access].
+	ContainerURL string `json:"containerURL,omitempty"`
 	User         string `json:"user"`
 	InstanceUUID string `json:"instanceUUID"`
 	Version      string `json:"version"`

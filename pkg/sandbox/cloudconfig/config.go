@@ -62,7 +62,7 @@ type Config struct {
 	Provided bool
 	// Pods read the configuration; nil where processes read it.
 	Pods Pods
-	// Driver is a CSI driver that runs as pods and has its own copy of the credentials; nil for none.
+	// Driver is a CSI driver that has its own copy of the credentials; nil for none.
 	Driver *Driver
 
 	mu      sync.Mutex // held while the configuration is written
@@ -121,8 +121,10 @@ func (c *Config) Update(ctx context.Context) error {
 		return err
 	}
 	if c.Driver != nil {
-		if err := c.Driver.Deploy(ctx); err != nil {
-			return fmt.Errorf("cloud config: %w", err)
+		if c.Driver.Deploy != nil {
+			if err := c.Driver.Deploy(ctx); err != nil {
+				return fmt.Errorf("cloud config: %w", err)
+			}
 		}
 		if err := c.CopyCredentials(ctx); err != nil {
 			return err

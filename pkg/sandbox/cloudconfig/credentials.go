@@ -18,13 +18,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Driver is a CSI driver that runs as pods. It reads its own copy of the credentials, with other hosts in the keys.
+// Driver is a CSI driver that reads its own copy of the credentials: as pods, with other hosts in the keys.
 type Driver struct {
-	// Deploy applies the driver again, configured for the vCenters of now.
+	// Deploy applies the driver again, configured for the vCenters of now. It is nil where no pods run it.
 	Deploy func(context.Context) error
 	// Configure writes the credentials of a driver that reads no Secret of the sandbox's. It is nil for the built-in driver.
 	Configure func(ctx context.Context, secret map[string][]byte) error
-	// Host returns the host by which pods reach a vCenter, "" before that is known.
+	// Host returns the host by which pods reach a vCenter, "" before that is known. It is nil where no pods run the driver.
 	Host func(vcenter string) string
 }
 
@@ -132,6 +132,9 @@ func (c *Config) CopyCredentials(ctx context.Context) error {
 
 // forPods returns a copy of a Secret's data in which the keys have the hosts by which pods reach the vCenters.
 func (c *Config) forPods(data map[string][]byte) map[string][]byte {
+	if c.Driver.Host == nil {
+		return data
+	}
 	hosts := map[string]string{}
 	for _, vc := range c.VCenters() {
 		if host := c.Driver.Host(vc.Name()); host != "" {

@@ -31,6 +31,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/supervisor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -83,8 +84,12 @@ type Driver struct {
 	Logger    *slog.Logger
 	// Env is the environment of all processes.
 	Env func() []string
+	// Guest is the place of a guest cluster's programs; nil without a Supervisor.
+	Guest func() (supervisor.Environment, error)
 	// SecretNamespace and SecretName are where the credentials of vCenters are.
 	SecretNamespace, SecretName string
+	// Host returns the host by which the keys of that Secret name a vCenter.
+	Host func(vcenter string) string
 
 	Cluster    func() cluster.Cluster
 	Components *components.Registry
@@ -106,6 +111,8 @@ type Driver struct {
 	Volumes func() deploy.CSI
 	// Conf renders the configuration of a driver that is not the built-in one.
 	Conf func(sim.CSIConfig) ([]byte, error)
+
+	writing sync.Mutex // held while the configuration is written
 
 	changing  sync.Mutex                   // held while processes are started, replaced or stopped
 	granted   []*unstructured.Unstructured // guarded by changing, as projected: the accounts with tokens
@@ -220,13 +227,13 @@ func (d *Driver) launch(ctx context.Context, o Options, cause uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := d.writeConfig(o, clusterID); err != nil {
-		return err
-	}
 	d.update(func() {
 		d.running, d.children, d.leads = o, map[string]*child.Child{}, map[string]bool{}
 		d.states = slices.Repeat([]state{{started: time.Now(), reason: "starting"}}, max(o.Replicas, 1))
 	})
+	if err := d.writeConfig(ctx, o, clusterID, false); err != nil { // from here on Reconfigure keeps it up to date
+		return err
+	}
 	if o.elects() {
 		d.followLeases()
 	}

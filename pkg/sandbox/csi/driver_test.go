@@ -100,7 +100,7 @@ func TestSpecOfProgram(t *testing.T) {
 			t.Errorf("%s: %s", p.name, spec.Path)
 		}
 		if p.part != "" && (!slices.Contains(spec.Env, "CSI_ENDPOINT=unix:///run/csi.sock") || !slices.Contains(spec.Env, "A=1") ||
-			!slices.Contains(spec.Env, "VSPHERE_CSI_CONFIG="+d.dir("csi-vsphere.conf")) || other.accountOf(p) != foreignAccount) {
+			!slices.Contains(spec.Env, "VSPHERE_CSI_CONFIG="+d.dir("mounted", "csi-vsphere.conf")) || other.accountOf(p) != foreignAccount) {
 			t.Errorf("%s: %q, %s", p.name, spec.Env, other.accountOf(p))
 		}
 	}

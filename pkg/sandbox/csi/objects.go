@@ -84,7 +84,7 @@ func applyAll(ctx context.Context, client dynamic.Interface, all []runtime.Objec
 
 // Config is what the objects depend on.
 func (d *Driver) Config() objects.Config {
-	c := objects.Config{SecretNamespace: d.SecretNamespace, SecretNames: []string{d.SecretName}, FSGroupPolicy: storagev1.NoneFSGroupPolicy, Capacity: d.capacities(d.Options), LeaderElection: d.Options.elects(), Replicas: d.Options.elects()}
+	c := objects.Config{SecretNamespace: d.SecretNamespace, SecretNames: []string{d.SecretName}, FSGroupPolicy: storagev1.NoneFSGroupPolicy, NoStorageClasses: d.asGuest(d.Options), Capacity: d.capacities(d.Options), LeaderElection: d.Options.elects(), Replicas: d.Options.elects()}
 	seen := map[string]bool{}
 	for _, vc := range d.Topology.Spec.VCenters {
 		for _, p := range vc.Policies {

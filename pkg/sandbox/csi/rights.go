@@ -55,12 +55,21 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 	}
 	var wanted []*unstructured.Unstructured
 	if o.foreign() {
-		made, err := o.rights()
+		made, err := o.rights(d.asGuest(o))
 		if err != nil {
 			return err
 		}
 		for _, one := range made {
 			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(one)
+			if err != nil {
+				return err
+			}
+			wanted = append(wanted, &unstructured.Unstructured{Object: raw})
+		}
+	}
+	if d.Guest != nil && (d.asGuest(o) || d.asGuest(d.Options)) {
+		for _, class := range d.classes(o) {
+			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(class)
 			if err != nil {
 				return err
 			}
@@ -94,13 +103,16 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 }
 
 // rights returns the ServiceAccount of such a driver, its roles and the ConfigMap that it reads.
-func (o Options) rights() ([]runtime.Object, error) {
+func (o Options) rights(guest bool) ([]runtime.Object, error) {
 	r := upstreamRights()
 	if o.Manifest != nil {
 		var err error
 		if r, err = readRights(o.Manifest); err != nil {
 			return nil, err
 		}
+	}
+	if _, its := r.features[guestFeature]; guest && !its {
+		r = upstreamGuestRights()
 	}
 	of := func(gv interface{ String() string }, kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
@@ -117,6 +129,11 @@ func (o Options) rights() ([]runtime.Object, error) {
 			TypeMeta: of(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		},
+	}
+	if guest {
+		made = append(made, &corev1.ConfigMap{
+			TypeMeta: of(corev1.SchemeGroupVersion, "ConfigMap"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: supervisorFeatures}, Data: supervisorFeatureStates(),
+		})
 	}
 	if len(r.namespaced) > 0 {
 		made = append(made,

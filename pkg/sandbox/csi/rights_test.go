@@ -70,7 +70,7 @@ func TestReadRights(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rights{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	objects, err := Options{Manifest: []byte(manifest)}.rights()
+	objects, err := Options{Manifest: []byte(manifest)}.rights(false)
 	if err != nil || len(objects) != 6 {
 		t.Errorf("%d objects, %v", len(objects), err)
 	}

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
 // features is the ConfigMap with the switches of upstream's driver.
@@ -54,6 +52,9 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 	if p.part == partController {
 		spec.Args = append(spec.Args, o.Args...)
 	}
+	if d.asGuest(o) {
+		spec = d.inGuest(spec, o)
+	}
 	spec.Env = append(spec.Env, o.Env...)
 	return d.Components.Spec(spec)
 }
@@ -79,29 +80,6 @@ func (d *Driver) upstreamEnv(o Options, socket, kubeconfig string) []string {
 		"X_CSI_SPEC_DISABLE_LEN_CHECK=true", "X_CSI_SERIAL_VOL_ACCESS_TIMEOUT=3m", "KUBECONFIG=" + kubeconfig, "LOGGER_LEVEL=PRODUCTION",
 		"INCLUSTER_CLIENT_QPS=100", "INCLUSTER_CLIENT_BURST=100", "FULL_SYNC_INTERVAL_MINUTES=" + strconv.Itoa(sync),
 	}
-}
-
-// configFile is the path of the configuration that a driver reads.
-func (d *Driver) configFile(o Options) string {
-	switch {
-	case o.ConfigFile != "":
-		return o.ConfigFile
-	case o.Program.Own:
-		return d.CloudConfig
-	}
-	return d.dir("csi-vsphere.conf")
-}
-
-// writeConfig writes the configuration of a driver that does not read vsphere.conf.
-func (d *Driver) writeConfig(o Options, clusterID string) error {
-	if o.ConfigFile != "" || o.Program.Own {
-		return nil
-	}
-	conf, err := d.Conf(sim.CSIConfig{ClusterID: clusterID, CAFile: d.CAFile})
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(d.configFile(o), conf, 0o600)
 }
 
 // flags returns the flags of a sidecar: those of vsphere-csi-driver's manifests, with topology on and periods at the speed of

@@ -31,11 +31,11 @@ func (d *Driver) nameNodeService(o Options) error {
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return err
 	}
-	wanted := contract.CSIService{}
+	wanted := contract.CSIService{ByName: d.asGuest(o)}
 	if o.Program.Own && o.Program.Path != "" {
 		wanted = contract.CSIService{Path: o.Program.Path, Env: o.Env}
 	}
-	if is, err := child.ReadConfig[contract.CSIService](d.NodeService()); err == nil && is.Path == wanted.Path && slices.Equal(is.Env, wanted.Env) {
+	if is, err := child.ReadConfig[contract.CSIService](d.NodeService()); err == nil && is.Path == wanted.Path && slices.Equal(is.Env, wanted.Env) && is.ByName == wanted.ByName {
 		return nil
 	}
 	return child.WriteConfig(d.NodeService(), wanted)

@@ -40,6 +40,8 @@ type Around struct {
 	// SharedCluster: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
 	// none of these.
 	SharedCluster bool
+	// Supervisor is what the CCM asks instead of vCenters; nil unless the cluster is a guest cluster.
+	Supervisor *Supervisor
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 }
@@ -208,6 +210,8 @@ const (
 	sandbox     = "sandbox"
 	logOfCCM    = "log of ccm"
 	nsxManager  = "NSX Manager"
+	// supervisorAPI is what a guest cluster's Supervisor says.
+	supervisorAPI = "Supervisor"
 )
 
 // question is one that is being answered.

@@ -46,7 +46,11 @@ func (c Node) Explain() api.Explanation {
 	case n == nil:
 		list = append(list, c.absent())
 	default:
-		list = append(list, c.ready(), c.kept(), c.initialized(), c.zone(), c.instance(), c.addresses())
+		if c.Supervisor == nil {
+			list = append(list, c.ready(), c.kept(), c.initialized(), c.zone(), c.instance(), c.addresses())
+		} else {
+			list = append(list, c.ready(), c.initializedInGuest(), c.virtualMachine(), c.placeInGuest(), c.instance(), c.addresses())
+		}
 		for _, key := range c.taintKeys() {
 			list = append(list, c.taint(key))
 		}

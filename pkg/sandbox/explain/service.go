@@ -30,7 +30,7 @@ func (c Service) Explain() api.Explanation {
 	key := c.Service.Namespace + "/" + c.Service.Name
 	about := func(e event.Event) bool { return e.Object.Kind == "Service" && e.Object.Name == key }
 	e := api.Explanation{Subject: api.Subject{Kind: "service", Name: key}, Events: History(c.Events, about)}
-	e.Questions = sorted([]question{c.address(), c.realized(), c.endpoints()})
+	e.Questions = sorted([]question{c.address(), c.realized(), c.forwarded(), c.endpoints()})
 	e.Summary = summary("service "+key, e.Questions, "")
 	return e
 }

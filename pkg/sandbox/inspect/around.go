@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,8 @@ type Inspector struct {
 	CCM CCM
 	// NSX lists the objects of the NSX Manager; nil without one.
 	NSX func() ([]api.NSXObject, error)
+	// Supervisor returns what the CCM asks in a guest cluster, with VirtualMachineServices only if asked for; nil outside of one.
+	Supervisor func(ctx context.Context, services bool) *explain.Supervisor
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 	// SharedCluster: the cluster is not the sandbox's own.

@@ -52,6 +52,9 @@ func (i *Inspector) nodeCase(ctx context.Context, src explain.Sources, name stri
 	if vcenter, vm := i.VMOf(name); vm != "" {
 		bound = vcenter + "/" + vm
 	}
+	if i.Supervisor != nil {
+		src.Around.Supervisor = i.Supervisor(ctx, false)
+	}
 	c := explain.GatherNode(ctx, src, name, bound)
 	c.Kubelet, c.Cut = i.component("node/"+name), i.Cut(name)
 	return c

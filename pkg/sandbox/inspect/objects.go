@@ -20,20 +20,20 @@ import (
 )
 
 // inspectVM reads a VM and, if it is one, its Node.
-func (i *Inspector) inspectVM(_ context.Context, r api.Subject) ([]part, error) {
+func (i *Inspector) inspectVM(ctx context.Context, r api.Subject) ([]part, error) {
 	v, err := world.Find(i.World().VMs(), api.VMRequest{VM: r.Name, VCenter: r.VCenter})
 	if err != nil {
 		return nil, err
 	}
-	parts := []part{i.vmPart(v)}
+	parts := append([]part{i.vmPart(v)}, i.machineParts(ctx, func(m api.VirtualMachine) bool { return m.VCenter == v.VCenter && m.VM == v.Name })...)
 	if node := i.NodeOf(v.VCenter, v.Name); node != "" && i.Kubernetes() != nil {
 		parts = append(parts, i.nodePart(node))
 	}
 	return parts, nil
 }
 
-// inspectNode reads a Node and the VM that it is.
-func (i *Inspector) inspectNode(_ context.Context, r api.Subject) ([]part, error) {
+// inspectNode reads a Node and the VM that it is, in a guest cluster with its VirtualMachine.
+func (i *Inspector) inspectNode(ctx context.Context, r api.Subject) ([]part, error) {
 	name, err := i.findNode(r.Name)
 	if err != nil {
 		return nil, err
@@ -48,6 +48,7 @@ func (i *Inspector) inspectNode(_ context.Context, r api.Subject) ([]part, error
 	if vm == "" {
 		vcenter, vm = i.VMOf(name)
 	}
+	parts = append(parts, i.machineParts(ctx, func(m api.VirtualMachine) bool { return m.Node == name })...)
 	for _, v := range i.World().VMs() {
 		if v.VCenter == vcenter && v.Name == vm {
 			return append(parts, i.vmPart(v)), nil
@@ -56,6 +57,23 @@ func (i *Inspector) inspectNode(_ context.Context, r api.Subject) ([]part, error
 	return append(parts, part{"VM " + vm, func(context.Context) (any, error) {
 		return nil, notThere("VM of it in any vCenter")
 	}}), nil
+}
+
+// machineParts returns the VirtualMachines of the Supervisor that match.
+func (i *Inspector) machineParts(ctx context.Context, match func(api.VirtualMachine) bool) (parts []part) {
+	if i.Supervisor == nil {
+		return nil
+	}
+	s := i.Supervisor(ctx, false)
+	if s.Machines.Err != nil {
+		return []part{{"VirtualMachine", func(context.Context) (any, error) { return nil, s.Machines.Err }}}
+	}
+	for _, m := range s.Machines.Is {
+		if match(m) {
+			parts = append(parts, part{"VirtualMachine " + m.Namespace + "/" + m.Name, func(context.Context) (any, error) { return m.Object, nil }})
+		}
+	}
+	return parts
 }
 
 func (i *Inspector) nodePart(name string) part {

@@ -39,6 +39,11 @@ func (i *Inspector) explainService(ctx context.Context, r api.Subject) (api.Expl
 		c.NSX = new(explain.Answer[[]api.NSXObject])
 		c.NSX.Is, c.NSX.Err = i.NSX()
 	}
+	if i.Supervisor != nil {
+		asked, cancel := context.WithTimeout(ctx, explain.Patience)
+		defer cancel()
+		c.Supervisor = i.Supervisor(asked, true)
+	}
 	together(ctx,
 		func(ctx context.Context) {
 			var list *discoveryv1.EndpointSliceList

@@ -23,11 +23,13 @@ type Disk struct {
 	VM string
 	// File is its path, by which PersistentVolumes of the in-tree provider name it.
 	File string
+	// Claim is the Supervisor's claim that has it, by which PersistentVolumes of a guest cluster name it.
+	Claim string
 }
 
 // Sources are where an [Index] looks up objects.
 type Sources struct {
-	// Disk returns the disk with an id or the path of a file; false when vSphere has none.
+	// Disk returns the disk with an id, the path of a file or a Supervisor's claim; false when vSphere has none.
 	Disk func(id string) (Disk, bool)
 	// Node returns a Node by name; false when it does not exist.
 	Node func(name string) (api.Node, bool)
@@ -209,7 +211,7 @@ func (x *Index) Disk(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d, _ := x.src.Disk(id)
-	for _, handle := range []string{id, d.File} {
+	for _, handle := range []string{id, d.File, d.Claim} {
 		for _, name := range x.byHandle[handle] {
 			x.volume(name)
 		}
@@ -258,18 +260,21 @@ func (x *Index) volume(name string) {
 // orphan updates the row of a volume that only CNS has.
 func (x *Index) orphan(id string) {
 	d, ok := x.src.Disk(id)
-	_, has := x.byHandle[id]
-	if _, byFile := x.byHandle[d.File]; has || byFile || !ok {
+	if x.byHandle[id] != nil || x.byHandle[d.File] != nil || x.byHandle[d.Claim] != nil || !ok {
 		if _, was := x.orphans[id]; was {
 			delete(x.orphans, id)
 			x.set(id, api.Volume{}, true)
 		}
 		return
 	}
+	waits := "no PersistentVolume has it, or not yet"
+	if d.Claim != "" {
+		waits = "no PersistentVolume of the cluster has it; the Supervisor's claim " + d.Claim + " does"
+	}
 	x.orphans[id] = d.Name
 	x.set(id, api.Volume{
 		Name: id, Handle: id, VCenter: d.VCenter, Datastore: d.Datastore, CapacityBytes: d.CapacityBytes, VM: d.VM,
-		State: api.VolumeOrphaned, Waits: "no PersistentVolume has it, or not yet",
+		State: api.VolumeOrphaned, Waits: waits,
 	}, false)
 }
 

@@ -32,6 +32,9 @@ func (x *Index) row(v *corev1.PersistentVolume) api.Volume {
 	if row.Handle != "" {
 		if disk, known = x.src.Disk(row.Handle); known {
 			row.VCenter, row.Datastore, row.VM = disk.VCenter, disk.Datastore, disk.VM
+			if disk.Claim == row.Handle {
+				row.Handle = disk.ID
+			}
 			if disk.CapacityBytes > 0 {
 				row.CapacityBytes = disk.CapacityBytes
 			}

@@ -26,6 +26,13 @@ type Cache interface {
 	SetPod(p *corev1.Pod, gone bool)
 }
 
+// Guest knows the volumes of a Supervisor's claims.
+type Guest interface {
+	// VolumeOf returns the id in vSphere of the volume of a claim, ClaimOf the claim of a volume; "" for none.
+	VolumeOf(claim string) (id string)
+	ClaimOf(id string) (claim string)
+}
+
 // Watcher follows the volumes of a sandbox on both planes: it keeps an [Index] of them, and logs the changes of claims, of
 // attachments and of the pods that use them. Its methods may be called from any goroutine.
 type Watcher struct {
@@ -34,6 +41,8 @@ type Watcher struct {
 	Cache    Cache
 	VCenters func() vcenters.List
 	Nodes    func() []api.Node
+	// Guest translates the volumes of a guest cluster; nil without a Supervisor.
+	Guest Guest
 	// ForceDetach is how long the attach-detach controller waits for a node that does not answer.
 	ForceDetach time.Duration
 	// Allow returns why an action on a volume is refused, nil when it is not.
@@ -117,14 +126,29 @@ func (w *Watcher) Rows() []api.Volume {
 	return []api.Volume{}
 }
 
-// disk looks a volume up in the vCenters, by its id or by the path of its disk.
+// disk looks a volume up in the vCenters, by its id, by the path of its disk or by the Supervisor's claim. For one that is gone, it
+// still knows the claim.
 func (w *Watcher) disk(id string) (Disk, bool) {
+	claim := ""
+	if w.Guest != nil {
+		if of := w.Guest.VolumeOf(id); of != "" {
+			id = of
+		}
+		claim = w.Guest.ClaimOf(id)
+	}
 	for _, vc := range w.VCenters() {
 		if v, ok := vc.Volume(id); ok {
-			return Disk{ID: v.ID, Name: v.Name, VCenter: vc.Name(), Datastore: v.DatastoreName, CapacityBytes: v.CapacityMB << 20, VM: v.VMName, File: v.Path}, true
+			return Disk{ID: v.ID, Name: v.Name, VCenter: vc.Name(), Datastore: v.DatastoreName, CapacityBytes: v.CapacityMB << 20, VM: v.VMName, File: v.Path, Claim: claim}, true
 		}
 	}
-	return Disk{}, false
+	return Disk{Claim: claim}, false
+}
+
+// DiskChanged updates the volume with that id in vSphere.
+func (w *Watcher) DiskChanged(id string) {
+	if b := w.current(); b != nil {
+		b.Disk(id)
+	}
 }
 
 // NodeChanged updates the volumes of a node.

@@ -28,6 +28,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -51,6 +52,8 @@ type Part struct {
 	// Guest is a client of the guest cluster's administrator.
 	Guest    func() kubernetes.Interface
 	VCenters func() vcenters.List
+	// Nodes are those of the guest cluster.
+	Nodes func() []api.Node
 	// Block returns the number of the sandbox's block of loopback addresses.
 	Block func() int
 	// Dir is the directory of the Supervisor's files.
@@ -59,14 +62,18 @@ type Part struct {
 	Detail func(text string)
 	// AddSecret is called with each token: it is a secret.
 	AddSecret func(values ...string) error
-	Log       *event.Log
-	Logger    *slog.Logger
+	// DiskChanged is called with the id of each volume that a claim gets or loses.
+	DiskChanged func(id string)
+	Log         *event.Log
+	Logger      *slog.Logger
 
 	begun   chan error // gets the outcome of the start; nil before it
 	cancel  context.CancelFunc
 	running atomic.Pointer[sv.Supervisor]
 	gate    atomic.Pointer[gate.Gate]
 	names   index
+	disks   disks
+	handles handles
 }
 
 const (
@@ -109,9 +116,10 @@ func (p *Part) start(ctx context.Context) error {
 		return fmt.Errorf("supervisor: %w", err)
 	}
 	setup := setupOf(p.Topology())
+	p.disks.open(p)
 	s, err := sv.Start(ctx, sv.Options{
-		REST: api.REST(), Setup: setup, VCenter: center{p}, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
-		OnToken: func(token string) error { return p.AddSecret(token) }, Logger: p.Logger,
+		REST: api.REST(), Setup: setup, VCenter: center{p}, Storage: &p.disks, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
+		OnToken: func(token string) error { return p.AddSecret(token) }, OnVolume: p.volumeChanged, Logger: p.Logger,
 	})
 	if err != nil {
 		return err
@@ -276,6 +284,7 @@ func (p *Part) Stop(ctx context.Context) error {
 	if s := p.running.Swap(nil); s != nil {
 		errs = append(errs, s.Stop(ctx))
 	}
+	p.disks.close()
 	if g := p.gate.Swap(nil); g != nil {
 		errs = append(errs, g.Close(ctx))
 	}

@@ -83,26 +83,20 @@ func (t *Tracer) last(vcenter, client, method string) (e api.Exchange, err error
 	if t.recorder == nil {
 		return e, none()
 	}
+	place, ok := t.recorder.Last(vcenter, client, method)
+	if !ok {
+		return e, &api.Error{Code: "not-found", Message: "the trace has no such call", Try: "vsphere-sandbox calls dump | less"}
+	}
 	file, err := os.Open(t.file.Name())
 	if err != nil {
 		return e, err
 	}
 	defer file.Close()
 	var newest trace.Call
-	n := 0
-	err = trace.Read(file, func(c trace.Call) error {
-		n++
-		if (vcenter == "" || c.VCenter == vcenter) && (client == "" || c.Client == client) && (method == "" || c.Method == method) {
-			newest, e.Number = c, n
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
+	if err := trace.Read(io.NewSectionReader(file, place.Offset, place.Size), func(c trace.Call) error { newest = c; return nil }); err != nil {
 		return e, err
-	case e.Number == 0:
-		return e, &api.Error{Code: "not-found", Message: "the trace has no such call", Try: "vsphere-sandbox calls dump | less"}
 	}
+	e.Number = place.Number
 	var text bytes.Buffer
 	if err := (trace.Text{Full: true}).Call(&text, e.Number, &newest); err != nil {
 		return e, err

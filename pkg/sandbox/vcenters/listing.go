@@ -20,6 +20,15 @@ type Listing struct {
 	Volumes  func() []api.Volume
 	// CAFile is the file with the certificate that verifies the vCenters.
 	CAFile func() string
+	// ContainerURL returns where containers reach a vCenter, "" if they do not. It may be nil.
+	ContainerURL func(vcenter string) string
+}
+
+func (l *Listing) containerURL(vcenter string) string {
+	if l.ContainerURL == nil {
+		return ""
+	}
+	return l.ContainerURL(vcenter)
 }
 
 // Register adds the handlers of the control API.
@@ -59,7 +68,9 @@ func vmRows(w *world.World) []api.VM {
 func (l *Listing) Rows() []api.VCenter {
 	rows := []api.VCenter{}
 	for _, vc := range l.VCenters() {
-		rows = append(rows, vc.Row())
+		row := vc.Row()
+		row.ContainerURL = l.containerURL(vc.Name())
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -73,6 +84,7 @@ func (l *Listing) Access() ([]api.Access, error) {
 	for _, vc := range l.VCenters() {
 		rows = append(rows, api.Access{
 			VCenter: vc.Name(), URL: vc.URL().String(), User: vc.User(), Password: vc.Password(), CAFile: l.CAFile(),
+			ContainerURL: l.containerURL(vc.Name()),
 		})
 	}
 	return rows, nil

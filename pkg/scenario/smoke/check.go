@@ -166,13 +166,30 @@ func (k *kind) running(status api.Status) []api.Component {
 	return list
 }
 
-// startOf returns when the first of them was started.
+// healthy reports whether the first of them is healthy, and the others run: a syncer is not asked.
+func (k *kind) healthy(status api.Status) bool {
+	list := k.running(status)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(c api.Component) bool {
+		return c.State != "running" || c.Health != "healthy" && (c.Health != "" || c.Name == k.components[0])
+	})
+}
+
+// startOf returns when the first of them was started. If one was started again it is when the last was: sessions do not say whose they
+// are, and those of the one before it may be left.
 func (k *kind) startOf(status api.Status) time.Time {
-	var first time.Time
+	var first, last time.Time
+	again := false
 	for _, c := range k.running(status) {
 		if first.IsZero() || c.Since.Before(first) {
 			first = c.Since
 		}
+		if c.Since.After(last) {
+			last = c.Since
+		}
+		again = again || c.Restarts > 0
+	}
+	if again {
+		return last
 	}
 	return first
 }
@@ -256,8 +273,7 @@ func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error
 		if err != nil {
 			return err
 		}
-		again := r.kind.running(status)
-		if len(again) > 0 && !slices.ContainsFunc(again, func(c api.Component) bool { return c.Health != "healthy" }) {
+		if r.kind.healthy(status) {
 			return nil
 		}
 		if time.Now().After(deadline) {

@@ -23,8 +23,8 @@ type kind struct {
 	instead string
 	// phases are what calls are counted of: the start, a quiet minute, and scenarios of this package.
 	phases []Phase
-	// exits are releases that do not exit in order.
-	exits []verdict.Known
+	// exits are releases that do not exit in order, sanity are those that fail tests of that suite.
+	exits, sanity []verdict.Known
 }
 
 // The phases that are no scenarios.
@@ -71,6 +71,13 @@ func driver() *kind {
 			{Name: "calls-volume", Text: "a claim, until its pod runs with the volume and after both are deleted"},
 			{Name: "calls-volume-outage", Text: "a vCenter is away while a claim waits for it, and comes back"},
 		},
+		exits: []verdict.Known{{
+			CSI: ">=v3.7.0", Why: "its syncer logs out of one vCenter after the other, and ends in the middle of that: some of its sessions stay",
+			Sometimes: "sessions are still there",
+		}},
+		sanity: []verdict.Known{{
+			CSI: ">=v3.7.0", Why: "it names objects of Kubernetes as volumes and snapshots, and refuses the names of the suite, which have upper-case letters",
+		}},
 	}
 }
 

@@ -165,7 +165,7 @@ func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
 	}
 	r.runAll(ctx, list)
 	if r.chosen(sanityCheck) {
-		s.add(r.checkSanity(ctx), nil, false)
+		s.add(r.checkSanity(ctx), r.kind.sanity, false)
 	}
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)

@@ -72,7 +72,7 @@ type Recorder struct {
 	err      error
 	closed   bool
 	more     chan struct{} // has a value when the queue is not empty
-	written  int           // calls
+	places   places        // of written calls
 	grown    chan struct{} // closed at the next written call; nil while no caller waits
 	stops    []func()
 	done     chan struct{}
@@ -87,7 +87,7 @@ type waiting struct {
 
 // NewRecorder returns a recorder that writes to w. Close ends it.
 func NewRecorder(w io.Writer) *Recorder {
-	r := &Recorder{w: w, more: make(chan struct{}, 1), done: make(chan struct{}), sessions: map[string]int{}}
+	r := &Recorder{w: w, more: make(chan struct{}, 1), done: make(chan struct{}), sessions: map[string]int{}, places: places{by: map[kind]Place{}}}
 	go r.run()
 	return r
 }
@@ -123,6 +123,7 @@ func (r *Recorder) add(vcenter string, e gate.Exchange) {
 func (r *Recorder) run() {
 	defer close(r.done)
 	var lines bytes.Buffer
+	var ready []line // in lines
 	enc := json.NewEncoder(&lines)
 	enc.SetEscapeHTML(false)
 	for range r.more {
@@ -130,11 +131,13 @@ func (r *Recorder) run() {
 		list, closed := r.queue, r.closed
 		r.queue, r.size = nil, 0
 		r.mu.Unlock()
-		ready := 0 // calls in lines
+		ready = ready[:0]
 		for i, one := range list {
 			call := r.call(one)
+			begin := lines.Len()
 			err := enc.Encode(&call)
-			if ready++; lines.Len() < block && i+1 < len(list) && err == nil {
+			ready = append(ready, line{kind{call.VCenter, call.Client, call.Method}, int64(lines.Len() - begin)})
+			if lines.Len() < block && i+1 < len(list) && err == nil {
 				continue
 			}
 			if _, writeErr := r.w.Write(lines.Bytes()); err == nil {
@@ -142,7 +145,7 @@ func (r *Recorder) run() {
 			}
 			lines.Reset()
 			r.wrote(ready, err)
-			ready = 0
+			ready = ready[:0]
 		}
 		if closed {
 			return
@@ -150,13 +153,23 @@ func (r *Recorder) run() {
 	}
 }
 
-// wrote counts calls that are written, and wakes who waits for them.
-func (r *Recorder) wrote(calls int, err error) {
+// line is a call that is ready to be written.
+type line struct {
+	kind kind
+	size int64
+}
+
+// wrote notes the places of calls that are written, and wakes who waits for them. After an error the places are unknown.
+func (r *Recorder) wrote(lines []line, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written += calls
 	if r.err == nil {
 		r.err = err
+	}
+	for _, one := range lines {
+		if r.err == nil {
+			r.places.add(one.kind, one.size)
+		}
 	}
 	if r.grown != nil {
 		close(r.grown)
@@ -169,9 +182,9 @@ func (r *Recorder) wrote(calls int, err error) {
 func (r *Recorder) Wait(ctx context.Context, after int) (int, error) {
 	for {
 		r.mu.Lock()
-		if r.written > after {
-			defer r.mu.Unlock()
-			return r.written, nil
+		if n := r.places.newest.Number; n > after {
+			r.mu.Unlock()
+			return n, nil
 		}
 		if r.grown == nil {
 			r.grown = make(chan struct{})

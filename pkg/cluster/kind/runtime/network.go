@@ -90,6 +90,11 @@ func (r *Runtime) RemoveNetwork(ctx context.Context, name string) error {
 	return r.run(ctx, "network", "rm", name)
 }
 
+// Networks returns the names of all networks.
+func (r *Runtime) Networks(ctx context.Context) ([]string, error) {
+	return r.names(ctx, "network", "ls", "--format", "{{.Name}}")
+}
+
 // InNetwork returns the names of all containers in a network, running or not.
 func (r *Runtime) InNetwork(ctx context.Context, name string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "network="+name, "--format", "{{.Names}}")
@@ -98,6 +103,17 @@ func (r *Runtime) InNetwork(ctx context.Context, name string) ([]string, error) 
 // List returns the names of all containers with the label and value, running or not.
 func (r *Runtime) List(ctx context.Context, label, value string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "label="+label+"="+value, "--format", "{{.Names}}")
+}
+
+// Values returns the values that a label has in all containers, running or not, each once.
+func (r *Runtime) Values(ctx context.Context, label string) ([]string, error) {
+	format := `{{.Label "` + label + `"}}`
+	if r.Kind() == "podman" {
+		format = `{{index .Labels "` + label + `"}}`
+	}
+	all, err := r.names(ctx, "ps", "--all", "--filter", "label="+label, "--format", format)
+	slices.Sort(all)
+	return slices.Compact(all), err
 }
 
 // names returns the words of a command's output.

@@ -5,6 +5,9 @@
 package vmoperator
 
 import (
+	"encoding/json"
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
@@ -15,6 +18,13 @@ const (
 	group = "vmoperator.vmware.com"
 	// DefaultVersion is the version that upstream's v1.36.0 asks for.
 	DefaultVersion = "v1alpha2"
+)
+
+// Labels of VirtualMachineServices, which are upstream's (vsphereparavirtual/vmservice): the guest cluster and the Service in it.
+const (
+	LabelCluster          = "run.tanzu.vmware.com/cluster.name"
+	LabelService          = "run.tanzu.vmware.com/service.name"
+	LabelServiceNamespace = "run.tanzu.vmware.com/service.namespace"
 )
 
 // VirtualMachines returns the resource of [VirtualMachine].
@@ -65,6 +75,25 @@ func (vm *VirtualMachine) String() string { return vm.Namespace + "/" + vm.Name 
 func (vm *VirtualMachine) Prepare() {
 	vm.ManagedFields, vm.Annotations, vm.OwnerReferences = nil, nil, nil
 	vm.UUID, _ = match.ParseUUID(vm.Status.BiosUUID) // zero on an error
+}
+
+// Decode returns the VirtualMachine in an answer of the API.
+func Decode(data []byte) (*VirtualMachine, error) {
+	vm := new(VirtualMachine)
+	if err := json.Unmarshal(data, vm); err != nil {
+		return nil, fmt.Errorf("VirtualMachine: %w", err)
+	}
+	vm.Prepare()
+	return vm, nil
+}
+
+// FromObject returns the VirtualMachine of an object in a generic form.
+func FromObject(object map[string]any) (*VirtualMachine, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("VirtualMachine: %w", err)
+	}
+	return Decode(data)
 }
 
 // VirtualMachineService is a load balancer in front of virtual machines.

@@ -24,7 +24,9 @@ const (
 )
 
 // Kinds lists those that have rows.
-func Kinds() []Kind { return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment, Service} }
+func Kinds() []Kind {
+	return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment, Service}
+}
 
 // typ is what the rows of a kind are; nil for others.
 func (k Kind) typ() reflect.Type {

@@ -1,4 +1,4 @@
-package supervisor
+package atomicfile
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// mount writes files in the layout of a mounted Secret: each name is a link through ..data to a folder that is replaced in one step.
-// Programs that watch the folder see the events that they see in a pod.
-func mount(dir string, files map[string][]byte) error {
+// WriteMounted writes files to a folder in the layout of a mounted Secret: each name is a link through ..data to a folder that is
+// replaced in one step. Programs that watch the folder see the events that they see in a pod.
+func WriteMounted(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func mount(dir string, files map[string][]byte) error {
 	}
 	next := filepath.Join(dir, "..data_tmp")
 	if err := errors.Join(os.Symlink(version, next), os.Rename(next, filepath.Join(dir, data))); err != nil {
-		return fmt.Errorf("credentials: %w", err)
+		return fmt.Errorf("%s: %w", dir, err)
 	}
 	for name := range files {
 		link := filepath.Join(dir, name)
