@@ -441,6 +441,11 @@ func TestRestart(t *testing.T) {
 	r := newRunning(t)
 	r.balance("web")
 	r.until("an address", func() bool { return r.ingress("web") == "127.1.0.101" })
+	r.until("the controllers to know it", func() bool {
+		o, err := r.get(machineServices(), "ns/web")
+		ingress, _, _ := unstructured.NestedSlice(o.Object, "status", "loadBalancer", "ingress")
+		return err == nil && len(ingress) == 1
+	})
 	if err := r.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
