@@ -208,7 +208,7 @@ func Read(old Source, force bool) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conversion{name: old.Name, text: text, opts: Options{Force: force}, known: sections(), onlyRead: true}
+	c := &conversion{name: old.Name, text: text, opts: Options{Force: force}, known: sections()}
 	if err := c.read(); err != nil {
 		return nil, err
 	}
@@ -221,7 +221,6 @@ type conversion struct {
 	text []byte
 	opts Options
 
-	onlyRead bool // not for conversion
 	known    known
 	sections []config.INISection
 	starts   map[int]bool   // lines in which something of the sections begins

@@ -402,7 +402,7 @@ func TestKeysAreTheProviders(t *testing.T) {
 				t.Errorf("[%s] %s has no judge", s.name, k.name)
 			}
 		}
-		if s.judge == nil && s.refused == "" {
+		if s.judge == nil && s.idle == "" {
 			t.Errorf("[%s] has no judge", s.name)
 		}
 	}

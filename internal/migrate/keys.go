@@ -31,9 +31,9 @@ type section struct {
 	keys    []key
 	// unread sections are not looked into by the reader of the provider's configuration.
 	unread bool
-	// refused is why a section cannot be carried over.
-	refused string
-	judge   func(*conversion, *plan) judgment
+	// idle is why a section has no effect; it is left out.
+	idle  string
+	judge func(*conversion, *plan) judgment
 }
 
 // sections are all that an old file may have. Sources: the in-tree provider's VSphereConfig, and

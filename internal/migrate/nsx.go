@@ -12,8 +12,8 @@ const nsxSecret = "vsphere-nsx-secret"
 
 // Reasons of what is not carried over.
 const (
-	noNSXT    = "no provider reads this section: that of the NSX Manager is [NSXT]"
-	noTags    = "no provider reads this section: the tags of load balancers are the key tags of [LoadBalancer]"
+	noNSXT    = "has no effect, as before: no provider reads this section; that of the NSX Manager is [NSXT]"
+	noTags    = "has no effect, as before: no provider reads this section; the tags of load balancers are the key tags of [LoadBalancer]"
 	noEffect  = "has no effect, as before: the NSX Manager ([NSXT]) and what it is for ([LoadBalancer], [Route]) are needed together"
 	otherWay  = "has no effect, as before: NSX is asked with another login of the section"
 	underPods = "it was read on the machine, and is read in a pod now: it has to be mounted there"
@@ -28,8 +28,8 @@ func nsxSections() []section {
 		{name: "Route", readers: outside, judge: judgeRoute, keys: nsxKeys("route", func(string) func(*conversion, located) judgment {
 			return func(c *conversion, at located) judgment { return judgeRoute(c, nil).at(at, "routerPath") }
 		})},
-		{name: "NSX-T", readers: outside, refused: noNSXT},
-		{name: "Tags", readers: outside, refused: noTags},
+		{name: "NSX-T", readers: outside, idle: noNSXT},
+		{name: "Tags", readers: outside, idle: noTags},
 	}
 }
 

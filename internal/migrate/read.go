@@ -99,12 +99,12 @@ func (c *conversion) check() (problems []config.Problem) {
 		switch {
 		case !ok:
 			add(s.Title(), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
-		case known.refused != "" && !c.onlyRead:
-			add(s.Title(), s.Line, s.Column, known.refused, none, true)
+		case known.idle != "":
+			c.unknown[s.Line] = known.idle
 		case known.unread && s.HasSub:
 			add(s.Title(), s.Line, s.Column, "this section has no second name", none, false)
 		}
-		if !ok || known.refused != "" {
+		if !ok || known.idle != "" {
 			if _, drop := c.unknown[s.Line]; drop {
 				for _, e := range s.Entries {
 					c.unknown[e.Line] = c.unknown[s.Line]
