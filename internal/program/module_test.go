@@ -83,8 +83,10 @@ func TestFindModule(t *testing.T) {
 		{"exists", `test "$1 $2" = "list -m"`, "", ""},
 		{"does not", `case "$3" in -versions) echo x v1.34.0 v1.36.0;; *) echo "` + unknown + `" >&2; exit 1;; esac`, "ccm-version-unknown", "module:v1.36.0"},
 		{"does not, and there is no list", `echo "` + unknown + `" >&2; exit 1`, "ccm-version-unknown", "module:v1.36.0"},
-		{"not to be verified", `echo "go: k8s.io/cloud-provider-vsphere@v1.36.9: verifying go.mod: reading https://proxy/sumdb/db/lookup/x: 404 Not Found" >&2; exit 1`,
-			"ccm-build-failed", "again; or GONOSUMDB=k8s.io/cloud-provider-vsphere in the environment, if you trust what the module proxy gives"},
+		{
+			"not to be verified", `echo "go: k8s.io/cloud-provider-vsphere@v1.36.9: verifying go.mod: reading https://proxy/sumdb/db/lookup/x: 404 Not Found" >&2; exit 1`,
+			"ccm-build-failed", "again; or GONOSUMDB=k8s.io/cloud-provider-vsphere in the environment, if you trust what the module proxy gives",
+		},
 		{"no network", `echo "dial tcp: lookup proxy: no such host" >&2; exit 1`, "ccm-build-failed", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
