@@ -68,9 +68,9 @@ func guest() []Mutant {
 		{
 			Name:   "guest-uuid-not-awaited",
 			Breaks: "a node is initialized though VM Operator has not reported the UUID of its VirtualMachine",
-			File:   instances,
-			Old:    "\tif vm.UUID == (match.UUID{}) {\n\t\treturn nil, ",
-			New:    "\tif vm.UUID == (match.UUID{}) && vm.Name == \"\" {\n\t\treturn nil, ",
+			File:   "pkg/provider/paravirtual/binding/binding.go",
+			Old:    "\tif vm.UUID == (match.UUID{}) {\n\t\treturn ",
+			New:    "\tif vm.UUID == (match.UUID{}) && vm.Name == \"\" {\n\t\treturn ",
 			Caught: []Caught{{"supervisor/guest-late-uuid", `expect node worker-c-1: initialized no`}},
 		},
 		{
