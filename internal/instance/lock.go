@@ -60,7 +60,7 @@ func acquire(path, name string, why purpose) (*os.File, error) {
 		}
 		pid, heldTo := holder(path)
 		patience := probePatience
-		if heldTo == toClean || looked {
+		if heldTo == toClean || looked || pid == 0 { // without a PID: a process that only looks, or a new owner
 			patience = cleanPatience
 		}
 		if time.Since(begin) > patience {
@@ -184,8 +184,12 @@ func takeClaim(path, name string) (*claim, error) {
 	begin := time.Now()
 	for {
 		if held, ok := findClaim(path); ok {
-			// Who is about to go, or just looks, is waited for.
-			if time.Since(begin) > probePatience {
+			// Who is about to go, or just looks, is waited for. A claim without a PID is one that is looked at, or new.
+			patience := probePatience
+			if held.PID == 0 {
+				patience = cleanPatience
+			}
+			if time.Since(begin) > patience {
 				_, there := probe(path)
 				return nil, ErrRunning{Name: name, PID: held.PID, Removed: held.PID != 0 && !there}
 			}
