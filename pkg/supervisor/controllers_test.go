@@ -288,7 +288,7 @@ func TestMachineFollowsVM(t *testing.T) {
 		return text(r.object(machines(), "worker"), "status", "network", "primaryIP4") == "10.0.0.6"
 	})
 	r.vc.set("worker", func(vm *VM) { vm.Power = "off" })
-	r.until("a VM that is to be on is powered on again", func() bool { return r.vc.did("worker is on") })
+	r.until("a VM whose spec says PoweredOn is powered on again", func() bool { return r.vc.did("worker is on") })
 	r.change(machines(), "worker", func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, suspended, "spec", "powerState")
 	})

@@ -118,7 +118,7 @@ func balancers() []Mutant {
 			Caught: []Caught{{"loadbalancer/simple-type-changed", `expect nothing listens`}},
 		},
 		{
-			Name:   "udp-not-told",
+			Name:   "udp-unreported",
 			Breaks: "a port that does not answer is not reported",
 			File:   simple,
 			Old:    "\tfor _, problem := range f.problems(s) {\n",
