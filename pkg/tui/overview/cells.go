@@ -354,13 +354,5 @@ func (s *Screen) anyChanged(g *group) bool {
 	return slices.ContainsFunc(g.groups, s.anyChanged)
 }
 
-// mark adds the mark of a change to a cell, or the space for it.
-func (s *Screen) mark(c table.Cell, changed bool) table.Cell {
-	if !changed {
-		c.Text = " " + c.Text
-		return c
-	}
-	c.Text = theme.GlyphChanged + c.Text
-	c.Style = c.Style.Inherit(s.theme.Changed)
-	return c
-}
+// mark adds the mark of a change to a cell.
+func (s *Screen) mark(c table.Cell, changed bool) table.Cell { return c.Marked(changed, s.theme) }

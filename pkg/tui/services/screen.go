@@ -95,32 +95,29 @@ func stateOf(v api.Service) glance.Mark {
 	return glance.Mark{Glyph: theme.GlyphGood, Word: "answers", Level: glance.Good}
 }
 
-type keys struct{ up, down, top, bottom, pageUp, pageDown, why key.Binding }
+type keys struct {
+	cursor table.Keys
+	why    key.Binding
+}
 
 func newKeys() keys {
-	bind := func(help, what string, keys ...string) key.Binding {
-		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(help, what))
-	}
 	return keys{
-		up: bind("↑/k", "up", "up", "k"), down: bind("↓/j", "down", "down", "j"),
-		top: bind("g", "first row", "g", "home"), bottom: bind("G", "last row", "G", "end"),
-		pageUp: bind("pgup", "page up", "pgup", "ctrl+u"), pageDown: bind("pgdn", "page down", "pgdown", "ctrl+d"),
-		why: bind("enter", "where it answers, or why not", "enter"),
+		cursor: table.NewKeys(),
+		why:    table.Bind("enter", "where it answers, or why not", "enter"),
 	}
 }
 
 // Bindings returns the keys of the Services.
 func (s *Screen) Bindings() []key.Binding {
 	k := s.now()
-	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.why}
+	return append(k.cursor.Bindings(), k.why)
 }
 
 // now returns the keys, disabled where there is no Service.
 func (s *Screen) now() keys {
 	k := s.keys
-	for _, b := range []*key.Binding{&k.up, &k.down, &k.top, &k.bottom, &k.pageUp, &k.pageDown, &k.why} {
-		b.SetEnabled(s.shown > 0)
-	}
+	k.cursor.SetEnabled(s.shown > 0)
+	k.why.SetEnabled(s.shown > 0)
 	return k
 }
 
@@ -128,18 +125,7 @@ func (s *Screen) now() keys {
 func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 	k := s.now()
 	switch {
-	case key.Matches(msg, k.up):
-		s.table.Move(-1)
-	case key.Matches(msg, k.down):
-		s.table.Move(1)
-	case key.Matches(msg, k.top):
-		s.table.Move(-s.table.Len())
-	case key.Matches(msg, k.bottom):
-		s.table.Move(s.table.Len())
-	case key.Matches(msg, k.pageUp):
-		s.table.Move(-s.table.Page())
-	case key.Matches(msg, k.pageDown):
-		s.table.Move(s.table.Page())
+	case k.cursor.Move(&s.table, msg):
 	case key.Matches(msg, k.why):
 		subject, _ := s.Subject()
 		return intent.Why{Subject: subject}, true
@@ -235,12 +221,8 @@ func (s *Screen) cells(v api.Service) []table.Cell {
 	}
 	for i, fields := range [][]string{nil, {"deleting"}, {"addresses"}, {"ports"}, {"class"}, {"nsx", "nsxError"}} {
 		isNew := i == 0 && change.Fields == nil
-		if ok && !change.Gone && (isNew || slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(change.Fields, f) })) {
-			cells[i].Text = theme.GlyphChanged + cells[i].Text
-			cells[i].Style = cells[i].Style.Inherit(th.Changed)
-		} else {
-			cells[i].Text = " " + cells[i].Text
-		}
+		has := slices.ContainsFunc(fields, func(f string) bool { return slices.Contains(change.Fields, f) })
+		cells[i] = cells[i].Marked(ok && !change.Gone && (isNew || has), th)
 	}
 	return cells
 }

@@ -27,6 +27,16 @@ type Cell struct {
 	Style theme.Style
 }
 
+// Marked returns the cell with the mark of a change before it, or the space for one.
+func (c Cell) Marked(changed bool, th *theme.Theme) Cell {
+	if !changed {
+		c.Text = " " + c.Text
+		return c
+	}
+	c.Text, c.Style = theme.GlyphChanged+c.Text, c.Style.Inherit(th.Changed)
+	return c
+}
+
 // Row is one row of a [Table].
 type Row struct {
 	// Key identifies the row, also after it has moved: the cursor stays with it.

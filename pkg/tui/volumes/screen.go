@@ -160,31 +160,26 @@ func (s *Screen) chain(v api.Volume) []hop {
 }
 
 type keys struct {
-	up, down, top, bottom, pageUp, pageDown key.Binding
-	next, previous, sort                    key.Binding
-	chain, detach, outOfService             key.Binding
+	cursor                      table.Keys
+	next, previous, sort        key.Binding
+	chain, detach, outOfService key.Binding
 }
 
 func newKeys() keys {
-	bind := func(help, what string, keys ...string) key.Binding {
-		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(help, what))
-	}
 	return keys{
-		up: bind("↑/k", "up", "up", "k"), down: bind("↓/j", "down", "down", "j"),
-		top: bind("g", "first row", "g", "home"), bottom: bind("G", "last row", "G", "end"),
-		pageUp: bind("pgup", "page up", "pgup", "ctrl+u"), pageDown: bind("pgdn", "page down", "pgdown", "ctrl+d"),
-		next: bind("n", "next that waits", "n"), previous: bind("N", "one before that waits", "N"),
-		sort:         bind("s", "sort by name or state", "s"),
-		chain:        bind("space/t", "newest event in the timeline", "space", "t"),
-		detach:       bind("d", "detach its disk in vSphere", "d"),
-		outOfService: bind("O", "its node out of service", "O"),
+		cursor: table.NewKeys(),
+		next:   table.Bind("n", "next that waits", "n"), previous: table.Bind("N", "one before that waits", "N"),
+		sort:         table.Bind("s", "sort by name or state", "s"),
+		chain:        table.Bind("space/t", "newest event in the timeline", "space", "t"),
+		detach:       table.Bind("d", "detach its disk in vSphere", "d"),
+		outOfService: table.Bind("O", "its node out of service", "O"),
 	}
 }
 
 // Bindings returns the keys of the volumes.
 func (s *Screen) Bindings() []key.Binding {
 	k := s.now()
-	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.next, k.previous, k.sort, k.chain, k.detach, k.outOfService}
+	return append(k.cursor.Bindings(), k.next, k.previous, k.sort, k.chain, k.detach, k.outOfService)
 }
 
 // Writes returns the keys that change the sandbox.
@@ -194,9 +189,8 @@ func (s *Screen) Writes() []string { return []string{"d", "O"} }
 func (s *Screen) now() keys {
 	k := s.keys
 	v, ok := s.current()
-	for _, b := range []*key.Binding{&k.up, &k.down, &k.top, &k.bottom, &k.pageUp, &k.pageDown, &k.sort} {
-		b.SetEnabled(ok)
-	}
+	k.cursor.SetEnabled(ok)
+	k.sort.SetEnabled(ok)
 	waits := s.waiting() > 0
 	k.next.SetEnabled(waits)
 	k.previous.SetEnabled(waits)
@@ -215,18 +209,7 @@ func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 	k := s.now()
 	v, _ := s.current()
 	switch {
-	case key.Matches(msg, k.up):
-		s.table.Move(-1)
-	case key.Matches(msg, k.down):
-		s.table.Move(1)
-	case key.Matches(msg, k.top):
-		s.table.Move(-s.table.Len())
-	case key.Matches(msg, k.bottom):
-		s.table.Move(s.table.Len())
-	case key.Matches(msg, k.pageUp):
-		s.table.Move(-s.table.Page())
-	case key.Matches(msg, k.pageDown):
-		s.table.Move(s.table.Page())
+	case k.cursor.Move(&s.table, msg):
 	case key.Matches(msg, k.next):
 		s.seek(1)
 	case key.Matches(msg, k.previous):

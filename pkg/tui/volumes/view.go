@@ -206,15 +206,7 @@ func (s *Screen) cells(v api.Volume) []table.Cell {
 	th := s.theme
 	change, ok := s.state.Changed(world.Volume, v.Name)
 	changed := func(fields ...string) bool { return ok && !change.Gone && has(change, fields) }
-	mark := func(c table.Cell, changed bool) table.Cell {
-		if !changed {
-			c.Text = " " + c.Text
-			return c
-		}
-		c.Text = theme.GlyphChanged + c.Text
-		c.Style = c.Style.Inherit(th.Changed)
-		return c
-	}
+	mark := func(c table.Cell, changed bool) table.Cell { return c.Marked(changed, th) }
 	plain := func(words string) table.Cell { return table.Cell{Text: text.Clean(words), Style: th.Text} }
 	c := make([]table.Cell, colCount)
 	c[colClaim] = mark(plain(title(v)), ok && !change.Gone && change.Fields == nil || changed("claim"))
