@@ -15,14 +15,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 )
-
-// classAnnotation selects a class in NSX (upstream's pkg/cloudprovider/vsphere/loadbalancer).
-const classAnnotation = "loadbalancer.vmware.io/class"
 
 const (
 	group = "services"
@@ -155,7 +153,7 @@ func (r *Rows) watch(ctx context.Context) {
 
 // rowOf returns the row of a Service, without its state in NSX.
 func rowOf(s *corev1.Service) api.Service {
-	row := api.Service{Name: s.Namespace + "/" + s.Name, Class: s.Annotations[classAnnotation], Deleting: s.DeletionTimestamp != nil}
+	row := api.Service{Name: s.Namespace + "/" + s.Name, Class: s.Annotations[loadbalancer.ClassAnnotation], Deleting: s.DeletionTimestamp != nil}
 	if s.Spec.LoadBalancerClass != nil {
 		row.Class = *s.Spec.LoadBalancerClass
 	}
