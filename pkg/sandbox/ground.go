@@ -19,7 +19,7 @@ import (
 // standsOn returns what the sandbox was started with, and which nodes its topology has now.
 func (s *Sandbox) standsOn() api.Ground {
 	g := s.source.Ground()
-	g.Cluster, g.Nodes = s.facts.Cluster, s.ground.Nodes(s.desired.Topology())
+	g.Cluster, g.Nodes, g.Supervisor = s.facts.Cluster, s.ground.Nodes(s.desired.Topology()), hasSupervisor(s)
 	return g
 }
 

@@ -74,8 +74,10 @@ func TestRoutesParity(t *testing.T) {
 		}
 	}
 	wanted := []*cloudprovider.Route{
-		{TargetNode: "worker-0", DestinationCIDR: "10.128.0.0/24"}, {TargetNode: "worker-1", DestinationCIDR: "10.128.1.0/24"},
-		{TargetNode: "worker-1", DestinationCIDR: "10.129.1.0/24"}, {TargetNode: "worker-2", DestinationCIDR: "10.128.2.0/24"},
+		{TargetNode: "worker-0", DestinationCIDR: "10.128.0.0/24"},
+		{TargetNode: "worker-1", DestinationCIDR: "10.128.1.0/24"},
+		{TargetNode: "worker-1", DestinationCIDR: "10.129.1.0/24"},
+		{TargetNode: "worker-2", DestinationCIDR: "10.128.2.0/24"},
 	}
 	for _, one := range wanted {
 		for _, provider := range []cloudprovider.Routes{theirs, ours} {

@@ -145,6 +145,9 @@ type Ground struct {
 	// Nodes is what stands for a node: hollow (a kubelet's process), container, light (one process for all), mixed, light
 	// ones beside the others, or real, a VM with a kubelet that is not the sandbox's; "" without nodes.
 	Nodes string `json:"nodes,omitempty"`
+	// Supervisor reports that the cluster is a guest cluster of a Supervisor: its nodes have the zone of their VirtualMachine, and
+	// no region.
+	Supervisor bool `json:"supervisor,omitempty"`
 }
 
 // The values of [Ground].

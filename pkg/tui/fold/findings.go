@@ -60,6 +60,7 @@ func (s *State) examine() {
 type findings struct {
 	world *world.World
 	speed pace.Speed
+	guest bool // in a guest cluster no label comes from a tag
 
 	vms         index // vCenter/name: keys of VMs
 	names       index // names that nodes may have: keys of VMs
@@ -93,9 +94,9 @@ type found struct {
 	lag         time.Duration // for how long it is nothing special
 }
 
-func newFindings(w *world.World, speed pace.Speed) *findings {
+func newFindings(w *world.World, speed pace.Speed, guest bool) *findings {
 	return &findings{
-		world: w, speed: speed, vms: index{}, names: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
+		world: w, speed: speed, guest: guest, vms: index{}, names: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
 		leases: map[string][]api.LeaseTarget{}, dirty: map[rowKey]bool{}, by: map[rowKey][]Finding{}, due: map[rowKey]time.Time{},
 	}
 }

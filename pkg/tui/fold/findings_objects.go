@@ -55,6 +55,12 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 	if !n.Initialized { // the CCM, which sets the rest, has not reached it yet
 		return list
 	}
+	if text := addresses(n, vm); text != "" {
+		list = append(list, found{"addresses", text, small + f.speed.Of(pace.CCMNodeStatusUpdate)})
+	}
+	if f.guest {
+		return list
+	}
 	tags := small + f.speed.Of(pace.TagRefresh)
 	for _, l := range []struct{ field, tag, label string }{{"region", vm.Region, n.Region}, {"zone", vm.Zone, n.Zone}} {
 		switch {
@@ -66,9 +72,6 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 		default:
 			list = append(list, found{l.field, fmt.Sprintf("tag says %s, label says %s", l.tag, l.label), tags})
 		}
-	}
-	if text := addresses(n, vm); text != "" {
-		list = append(list, found{"addresses", text, small + f.speed.Of(pace.CCMNodeStatusUpdate)})
 	}
 	return list
 }

@@ -309,6 +309,23 @@ func TestFindingsOf(t *testing.T) {
 	}
 }
 
+// TestFindingsInGuestCluster: there nodes have no region and the zone of their VirtualMachine. Tags do not count.
+func TestFindingsInGuestCluster(t *testing.T) {
+	p := well()
+	p.node.Region, p.node.Zone, p.vm.Power = "", "zone-a", "off"
+	s := fold.New(fold.About{Speed: 10, Ground: api.Ground{Supervisor: true}}, 0)
+	s.Apply(began, append(p.updates(), api.Update{Synced: true})...)
+	tick(s, time.Hour)
+	for _, f := range s.Findings() {
+		if f.Field == "region" || f.Field == "zone" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(s.Findings()) == 0 {
+		t.Error("nothing is found of a VM that is off")
+	}
+}
+
 // TestFindingsWaitForAll: there are no findings before all rows have arrived.
 func TestFindingsWaitForAll(t *testing.T) {
 	s := fold.New(fold.About{Speed: 10}, 0)

@@ -58,7 +58,7 @@ func New(about About, keep int) *State {
 	w.Keep(keep)
 	return &State{
 		about: about, keep: keep, world: w, versions: map[world.Kind]uint64{}, running: map[string]time.Time{},
-		changes: newChanges(), calls: newCalls(), findings: newFindings(w, speed),
+		changes: newChanges(), calls: newCalls(), findings: newFindings(w, speed, about.Ground.Supervisor),
 	}
 }
 
