@@ -119,7 +119,12 @@ func only(t *testing.T, dir string, want ...string) {
 // TestMounted: files are links through ..data, which is replaced in one step, and nothing of the version before is left.
 func TestMounted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mounted")
-	for _, token := range []string{"one", "two"} {
+	for _, token := range []string{"one", "two", "three"} {
+		if token == "three" { // a process was killed before the last step
+			if err := os.Symlink("..gone", filepath.Join(dir, "..data_tmp")); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := atomicfile.WriteMounted(dir, map[string][]byte{"token": []byte(token), "namespace": []byte("n")}); err != nil {
 			t.Fatal(err)
 		}

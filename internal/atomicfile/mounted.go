@@ -1,8 +1,6 @@
 package atomicfile
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,8 +25,12 @@ func WriteMounted(dir string, files map[string][]byte) error {
 		}
 	}
 	next := filepath.Join(dir, "..data_tmp")
-	if err := errors.Join(os.Symlink(version, next), os.Rename(next, filepath.Join(dir, data))); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+	_ = os.Remove(next) // of a process that was killed here
+	if err := os.Symlink(version, next); err != nil {
+		return err
+	}
+	if err := os.Rename(next, filepath.Join(dir, data)); err != nil {
+		return err
 	}
 	for name := range files {
 		link := filepath.Join(dir, name)
