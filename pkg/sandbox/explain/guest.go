@@ -98,7 +98,7 @@ func (c Node) initializedInGuest() (q question) {
 	if said := c.saidByCCM(&q); said.Level == event.Warning {
 		q.answer(event.Error, "vsphere-sandbox logs ccm", "the CCM says: %s", said.Message)
 	}
-	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known stands in its way: the CCM has not come round to it yet, or says why in its log")
+	q.answer(event.Warning, "vsphere-sandbox logs ccm", notReached)
 	return q
 }
 

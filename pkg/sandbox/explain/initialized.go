@@ -64,9 +64,9 @@ func (c Node) initialized() (q question) {
 		q.answer(event.Error, c.validate(), "the cloud-config cannot be read: %v", c.Config.Err)
 	}
 	if c.SharedCluster && len(c.CCM) == 0 {
-		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing that is known stands in its way: if the cluster has a CCM, its log says why; none of the sandbox's runs")
+		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing known prevents it: if the cluster has a CCM, its log says why; none of the sandbox's runs")
 	}
-	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known stands in its way: the CCM has not come round to it yet, or says why in its log")
+	q.answer(event.Warning, "vsphere-sandbox logs ccm", notReached)
 	return q
 }
 
@@ -151,3 +151,6 @@ func (c Node) saidByCCM(q *question) event.Event {
 	}
 	return e
 }
+
+// notReached is the answer about a node that is not initialized for no reason that is found.
+const notReached = "nothing known prevents it: the CCM has not reached it yet, or its log says why"

@@ -104,11 +104,11 @@ func TestNode(t *testing.T) {
 		{"login refused, and mended", node(fresh, happened(
 			event.Event{Kind: "ccm.vcenter-login-failed", Message: "wrong password", Object: event.Object{Kind: "VCenter", Name: "us"}},
 			event.Event{Kind: "ccm.vcenter-connected", Object: event.Object{Kind: "VCenter", Name: "us"}},
-		)), "Why is it not initialized", event.Warning, "has not come round", "logs ccm"},
+		)), "Why is it not initialized", event.Warning, "has not reached it", "logs ccm"},
 		{"not configured", node(fresh, func(c *Node) { c.Config.Is.VCenters = c.Config.Is.VCenters[1:] }), "Why is it not initialized", event.Error, "vCenter us, which the cloud-config does not name", ""},
 		{"other datacenter", node(fresh, machineIs(func(m *VMState) { m.Datacenter = "/dceast" })), "Why is it not initialized", event.Error, "lies in datacenter /dceast", ""},
 		{"two of its UUID", node(fresh, another("w2", uuid1, "w2"), machineIs(func(m *VMState) { m.Hostname = "w3" })), "Why is it not initialized", event.Error, "two VMs answer to system UUID", ""},
-		{"two of its UUID, one of its name", node(fresh, another("w2", uuid1, "w2")), "Why is it not initialized", event.Warning, "has not come round", "logs ccm"},
+		{"two of its UUID, one of its name", node(fresh, another("w2", uuid1, "w2")), "Why is it not initialized", event.Warning, "has not reached it", "logs ccm"},
 		{"two of its name", node(fresh, another("w2", uuid2, "w1"), machineIs(func(m *VMState) { m.UUID = "" })), "Why is it not initialized", event.Error, "two VMs answer to hostname w1", ""},
 		{"other UUID", node(fresh, machineIs(func(m *VMState) { m.UUID, m.Hostname = uuid2, "" })), "Why is it not initialized", event.Error, "VM us/w1, whose kubelet it is, has UUID " + uuid2, ""},
 		{"silent guest", node(fresh, machineIs(func(m *VMState) { m.Addresses = nil })), "Why is it not initialized", event.Error, "does not report what the CCM needs: w1, no address", ""},
@@ -130,7 +130,7 @@ func TestNode(t *testing.T) {
 		{"no category", node(fresh, untagged, func(c *Node) { c.VCenters[0].Categories.Is = []string{"k8s-region"} }), "Why has it no region and zone", event.Error, "a category that vCenter us does not have", "tags.category.ls"},
 		{"zone to come", node(fresh), "Why has it no region and zone", event.Warning, "its tags say us/us-west; the CCM sets the labels when", ""},
 		{"zone contradicted", node(machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "the labels say us/us-west, and the tags above VM us/w1 say us/us-east by now; the CCM sets them once", "relabel"},
-		{"zone contradicted, relabeled", node(func(c *Node) { c.Relabels = true }, machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "has not come round yet", ""},
+		{"zone contradicted, relabeled", node(func(c *Node) { c.Relabels = true }, machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us-east"}} })), "Where do its region and zone", event.Warning, "has not reached it yet", ""},
 		{"zone twice", node(machineIs(func(m *VMState) { m.FromHost[2].Tags = append(m.FromHost[2].Tags, Tag{"k8s-zone", "us-wild"}) })), "Where do its region and zone", event.Warning, "several tags of one category", ""},
 		{"zone no label", node(fresh, machineIs(func(m *VMState) { m.FromHost[0].Tags = []Tag{{"k8s-zone", "us east"}} })), "Why has it no region and zone", event.Error, `"us east" cannot be the value of a label`, ""},
 		{"tags unread", node(machineIs(func(m *VMState) {

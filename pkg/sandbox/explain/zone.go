@@ -145,7 +145,7 @@ func (c Node) tagged(q *question, m VMState, p placed, has config.Labels, labele
 		how := "the CCM sets them once, when it initializes a node"
 		try := "vsphere-sandbox ccm --help; a CCM with --relabel-zones keeps them true"
 		if c.Relabels {
-			how, try = "the CCM runs with --relabel-zones and has not come round yet", ""
+			how, try = "the CCM runs with --relabel-zones and has not reached it yet", ""
 		}
 		q.answer(event.Warning, try, "the labels say %s/%s, and the tags above VM %s say %s by now%s; %s", has.Region, has.Zone, m.id(), says, c.who(e), how)
 	}
