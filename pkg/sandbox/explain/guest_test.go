@@ -58,7 +58,7 @@ func TestNodeInGuest(t *testing.T) {
 		{"not listed", node(fresh, inGuest(func(s *Supervisor, m *api.VirtualMachine) {
 			*m, s.Machines.Err = api.VirtualMachine{}, errors.New("refused")
 		})), "Why is it not", event.Error, "refused", "get virtualmachines"},
-		{"on its way", node(fresh, inGuest()), "Why is it not", event.Warning, "nothing that is known", "logs ccm"},
+		{"on its way", node(fresh, inGuest()), "Why is it not", event.Warning, "nothing known prevents it", "logs ccm"},
 		{"deleted", node(machine(func(m *api.VirtualMachine) { m.Deleting = true })), "Which VirtualMachine", event.Warning, "which is being deleted", ""},
 		{"power to be", node(machine(func(m *api.VirtualMachine) { m.WantedPower = "PoweredOff" })), "Which VirtualMachine", event.Warning, "which must be PoweredOff and is PoweredOn", ""},
 		{"late", node(powerIs("off"), inGuest()), "Which VirtualMachine", event.Warning, "status is late: it says PoweredOn", ""},
