@@ -46,6 +46,6 @@ func (c Node) kept() (q question) {
 	if said := c.saidByCCM(&q); said.Level == event.Warning && said.Kind != "ccm.vm-not-found" {
 		q.answer(event.Warning, "vsphere-sandbox logs ccm", "the CCM says: %s", said.Message)
 	}
-	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known keeps it: the CCM deletes it when it comes round")
+	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing known keeps it: the CCM deletes it at its next check")
 	return q
 }

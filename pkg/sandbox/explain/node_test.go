@@ -151,7 +151,7 @@ func TestNode(t *testing.T) {
 		{"kept, and told why", node(gone, unknownSince, happened(event.Event{
 			Kind: "ccm.deletion-skipped", Level: event.Warning, Message: "SKIP_NODE_DELETION", Object: event.Object{Kind: "Node", Name: "w1"},
 		})), "Why is it not deleted", event.Warning, "SKIP_NODE_DELETION", "logs ccm"},
-		{"about to go", node(gone, unknownSince), "Why is it not deleted", event.Warning, "when it comes round", "logs ccm"},
+		{"about to go", node(gone, unknownSince), "Why is it not deleted", event.Warning, "at its next check", "logs ccm"},
 		{"nobody known", node(gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Which VM is it", event.Warning, "vCenter eu cannot be asked", ""},
 		{"waits for a vCenter that may have it", node(fresh, gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Why is it not initialized", event.Warning, "vCenter eu cannot be asked, and may have its VM", ""},
 		{"namesake", node(another("w2", uuid2, "w1")), "Which VM is it", event.Warning, "the guest of us/w2 goes by its name, too", ""},
