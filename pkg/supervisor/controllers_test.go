@@ -126,7 +126,7 @@ func newRunning(t *testing.T) *running {
 	t.Helper()
 	r := &running{t: t, core: corefake.NewClientset(), vc: &center{vms: map[string]VM{"worker": {
 		Name: "worker", UniqueID: "vm-7", BIOSUUID: "4237d1b0-0000-4000-8000-000000000001", Power: "on", Zone: "a", Tools: true,
-		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.5")},
+		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.5")}, MAC: "00:50:56:00:00:07",
 	}}}}
 	lists := map[schema.GroupVersionResource]string{
 		definitionResource(): "CustomResourceDefinitionList", storageClasses(): "StorageClassList",

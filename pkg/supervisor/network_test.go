@@ -81,6 +81,9 @@ func TestSubnetPort(t *testing.T) {
 	}
 	r.vc.set("worker", func(vm *VM) { vm.Addresses = addresses("10.0.0.6") })
 	r.until("the other address", func() bool { return address() == "10.0.0.6" })
+	if got := text(r.object(subnetPorts(), "worker-eth0"), "status", "networkInterfaceConfig", "macAddress"); got != "00:50:56:00:00:07" {
+		t.Errorf("MAC address %q", got)
+	}
 	r.remove(subnetPorts(), "worker-eth0")
 	r.until("a port again", func() bool { return address() == "10.0.0.6" })
 

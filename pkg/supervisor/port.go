@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -70,13 +69,15 @@ func (s *Supervisor) reconcilePort(ctx context.Context, key string) error {
 	}
 	return s.realize(ctx, subnetPorts(), port, func(status map[string]any) error {
 		status["attachment"] = map[string]any{"id": string(port.GetUID())}
-		addresses := []any{}
-		for _, family := range []string{"primaryIP4", "primaryIP6"} {
-			if a, _, _ := unstructured.NestedString(vm.Object, "status", "network", family); a != "" {
-				addresses = append(addresses, map[string]any{"ipAddress": a})
-			}
+		known, found := s.vmOf(vm)
+		if !found || len(known.Addresses) == 0 { // as long as it is off
+			return nil
 		}
-		status["networkInterfaceConfig"] = map[string]any{"ipAddresses": addresses}
+		addresses := make([]any, len(known.Addresses))
+		for i, a := range known.Addresses {
+			addresses[i] = map[string]any{"ipAddress": a.String()}
+		}
+		status["networkInterfaceConfig"] = map[string]any{"macAddress": known.MAC, "ipAddresses": addresses}
 		return nil
 	})
 }

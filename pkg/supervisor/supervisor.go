@@ -80,6 +80,8 @@ type VM struct {
 	Power          string
 	Host, HostName string
 	Addresses      []netip.Addr
+	// MAC is the address of the first network adapter, if the guest reports it.
+	MAC string
 	// Tools: they run in the guest.
 	Tools bool
 	Zone  string

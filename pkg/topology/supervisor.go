@@ -14,7 +14,7 @@ type Supervisor struct {
 	Namespaces []SupervisorNamespace `json:"namespaces,omitempty"`
 	// GuestClusters has the cluster of the sandbox. Default: one named as the topology, in the first namespace.
 	GuestClusters []GuestCluster `json:"guestClusters,omitempty"`
-	// Network is its networking stack. Default: vds.
+	// Network is its networking stack: vds, or vpc for a VPC of NSX, which gives pods networks with routes. Default: vds.
 	Network SupervisorNetwork `json:"network,omitempty"`
 }
 
