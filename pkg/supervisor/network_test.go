@@ -29,7 +29,7 @@ func (r *running) remove(gvr schema.GroupVersionResource, name string) {
 	}
 }
 
-// TestVPC: an IPAddressAllocation gets a network of its size that no other one has until it goes, and says if there is none; a
+// TestVPC: an IPAddressAllocation gets a network of its size that no other one has until it goes, and says if all are in use; a
 // StaticRoute is ready.
 func TestVPC(t *testing.T) {
 	r := newRunning(t)

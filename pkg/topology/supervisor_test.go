@@ -55,8 +55,8 @@ func TestSupervisorRefused(t *testing.T) {
 		`{guestClusters: [{name: g, namespace: other}]}`:                        "spec.supervisor.guestClusters[0].namespace: is no namespace of the Supervisor",
 		`{guestClusters: [{name: a}, {name: b}]}`:                               "has 2: a sandbox has one cluster",
 		`{guestClusters: [{name: a12345678901234567890123456789012345678901}]}`: "has more than 41 characters",
-		`{network: vcp}`: `did you mean "vpc"`,
-		`{guestCluster: []}`:                                                    "guestCluster",
+		`{network: vcp}`:     `did you mean "vpc"`,
+		`{guestCluster: []}`: "guestCluster",
 	} {
 		_, err := topology.Load("t.yaml", []byte(withSupervisor(text)))
 		if err == nil || !strings.Contains(err.Error(), want) {

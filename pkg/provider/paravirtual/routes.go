@@ -241,7 +241,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// outdated reports whether a route to a Pod subnet of a Node is to be corrected: the Node has another next hop. A Node without any
+// outdated reports whether a route to a Pod subnet of a Node must be corrected: the Node has another next hop. A Node without any
 // keeps its route.
 func (r routes) outdated(name, destination string, hops ...string) bool {
 	lister := r.nodes.Load()
@@ -250,7 +250,7 @@ func (r routes) outdated(name, destination string, hops ...string) bool {
 	}
 	node, err := (*lister).Get(name)
 	if err != nil || !slices.Contains(node.Spec.PodCIDRs, destination) {
-		return false // to be deleted, if it is known to be no Node's
+		return false // the stock controller deletes it
 	}
 	hop, err := r.nextHop(&cloudprovider.Route{TargetNode: types.NodeName(name), DestinationCIDR: destination})
 	return err == nil && !slices.Equal(hops, []string{hop})
