@@ -22,6 +22,7 @@ func staticRoutes() schema.GroupVersionResource {
 func allocations() schema.GroupVersionResource {
 	return resource(vpcGroup, "v1alpha1", "ipaddressallocations")
 }
+
 func subnetPorts() schema.GroupVersionResource { return resource(vpcGroup, "v1alpha1", "subnetports") }
 
 // realize writes the status of an object of NSX, with the condition Ready. A status that is the same is not written.
