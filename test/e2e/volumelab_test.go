@@ -104,7 +104,8 @@ func unavailableAfterOutage(s *sandbox) {
 	s.Run("kubectl", "wait", "deployment/outage", "--for=condition=Available", "--timeout=90s")
 }
 
-// untagged is a topology of two clusters, each with a datastore and a node. A and B are the tags of the clusters.
+// untagged is a topology of two clusters, each with a datastore and a node, and a datastore of both. A and B are the tags of the
+// clusters.
 const untagged = `
 apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
@@ -120,13 +121,15 @@ spec:
           datastores:
             - {name: ds-a, clusters: [ca]}
             - {name: ds-b, clusters: [cb]}
+            - {name: ds-both, clusters: [ca, cb]}
           vms:
             - {name: cp-1, role: control-plane, cluster: ca}
             - {name: wa-1, role: worker, cluster: ca}
             - {name: wb-1, role: worker, cluster: cb}
 `
 
-// Clusters without zones: with half of the tags of a zone, or with none, a pod on each node gets a volume on a datastore of its node.
+// Clusters without zones, or with half of the tags of a zone: a volume is on a datastore that all nodes reach, and a pod on any node
+// gets it. A claim for another datastore is refused with the reason.
 func TestUntagged(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -139,12 +142,9 @@ func TestUntagged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := (&home{h.In(t)}).up(c.name, h.File(c.name+".yaml", strings.NewReplacer("A hosts", c.a+" hosts", "B hosts", c.b+" hosts").Replace(untagged)), "--csi", "builtin")
+			s.judge("untagged/*.yaml", "URL-OF-ds-b", s.datastore("vc", "ds-b").URL)
 			for _, node := range []string{"wa-1", "wb-1"} {
-				s.Run("kubectl", "apply", "-f", s.File(node+".yaml",
-					strings.NewReplacer("NAMESPACE", "default", "CLAIM", node, "POD", node, "spec:\n  termination", "spec:\n  nodeSelector: {kubernetes.io/hostname: "+node+"}\n  termination").Replace(claimAndPod)))
-			}
-			for node, datastore := range map[string]string{"wa-1": "ds-a", "wb-1": "ds-b"} {
-				if v := s.awaitVolume(node, api.VolumeInUse, time.Minute); v.Node != node || v.Datastore != datastore {
+				if v := s.volumes()[node]; v.Node != node || v.Datastore != "ds-both" {
 					t.Errorf("%+v", v)
 				}
 			}
