@@ -43,10 +43,23 @@ func rawBlock(s *sandbox) {
 	}
 }
 
+// mountedParts: volumes of pods with init containers and with subPath are in use.
+func mountedParts(s *sandbox) {
+	for _, claim := range []string{"chart-data", "chart-rest", "init", "subpath", "data-database-0", "data-database-1"} {
+		if v := s.volumes()[claim]; v.State != api.VolumeInUse || v.Waits != "" {
+			s.T.Errorf("%+v", v)
+		}
+	}
+}
+
 // pastTheScheduler: a pod with nodeName never gets a volume of a class that waits for the scheduler, and the command says so.
 func pastTheScheduler(s *sandbox) {
-	if v := s.volumes()["past-the-scheduler"]; v.State != api.VolumePending || !strings.Contains(v.Try, "nodeSelector") {
-		s.T.Errorf("%+v", v)
+	v := s.volumes()["past-the-scheduler"]
+	if v.State != api.VolumePending || len(v.Pods) != 1 || !strings.Contains(v.Try, "nodeSelector") {
+		s.T.Fatalf("%+v", v)
+	}
+	if is := s.state().differs(strings.Replace(v.Pods[0], "default/", "Pod ", 1), "event FailedMount: PVC is not bound"); is != "" {
+		s.T.Error(is)
 	}
 }
 

@@ -54,6 +54,13 @@ func deletedFromTheEnd(s *sandbox) {
 func boundByHand(s *sandbox) {
 	v := s.volumes()["kept"]
 	s.Run("kubectl", "delete", "pod/kept", "pvc/kept", "pv/"+v.Name, "--timeout=60s")
+	s.Await("it is orphaned", time.Minute, func() bool {
+		r := s.Try("--name", s.Name, "get", "volumes", v.Name)
+		return r.Code == 0 && strings.Contains(r.Out, "orphaned")
+	})
+	if text := s.Run("explain", "volume", v.Name); !strings.Contains(text, v.Handle) {
+		s.T.Error(text)
+	}
 	s.judge("later/17-reimport.yaml", "HANDLE", v.Handle, "ZONE", s.datastore(v.VCenter, v.Datastore).Zones[0])
 	if got := s.Run("kubectl", "exec", "kept-again", "--", "cat", "/data/f"); got != "kept\n" {
 		s.T.Errorf("the file has %q", got)
@@ -97,15 +104,33 @@ func diskOnAnotherVM(s *sandbox) {
 	s.Run("kubectl", "delete", "pod", "held", "--timeout=60s")
 	v := s.awaitVolume("held", api.VolumeDetached, time.Minute)
 	s.Run("govc", "--vcenter", "eu", "disk.attach", "-dc", "dceu", "-ds", v.Datastore, "-vm", "worker-eu-2", v.Handle)
+	s.Await("the row has the VM", time.Minute, func() bool { return s.volumes()["held"].VM == "worker-eu-2" })
+	if v := s.volumes()["held"]; v.Waits == "" {
+		s.T.Errorf("nothing is said about the VM that has it: %+v", v)
+	}
 	s.Run("kubectl", "apply", "-f", s.shipped("test/e2e/testdata/volumes/later/23-moved.yaml"))
 	if v = s.awaitVolume("held", api.VolumeBlocked, time.Minute); v.Try != "vsphere-sandbox volume detach default/held" {
 		s.T.Errorf("%+v", v)
 	}
-	if text := s.Run("explain", "volume", "held"); strings.Contains(text, "out-of-service") || strings.Contains(text, "Yes: eu/worker-eu-2") {
+	if text := s.Run("explain", "volume", "held"); strings.Contains(text, "vsphere-sandbox taint") || !strings.Contains(text, "No: VM eu/worker-eu-2 has its disk") {
 		s.T.Error(text)
 	}
 	s.Run("volume", "detach", "default/held")
 	s.awaitVolume("held", api.VolumeInUse, 2*time.Minute)
+}
+
+// attachedAgain: a VolumeAttachment of a volume in use that is deleted without its finalizer is made again.
+func attachedAgain(s *sandbox) {
+	v := s.volumes()["other-size"]
+	name := func() string {
+		return s.Run("kubectl", "get", "volumeattachments", "-o", `jsonpath={.items[?(@.spec.source.persistentVolumeName=="`+v.Name+`")].metadata.uid}`)
+	}
+	before := name()
+	attachment := s.Run("kubectl", "get", "volumeattachments", "-o", `jsonpath={.items[?(@.spec.source.persistentVolumeName=="`+v.Name+`")].metadata.name}`)
+	s.Run("kubectl", "patch", "volumeattachment", attachment, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	s.Run("kubectl", "delete", "volumeattachment", attachment, "--wait=false")
+	s.Await("another one", 2*time.Minute, func() bool { now := name(); return now != "" && now != before })
+	s.awaitVolume("other-size", api.VolumeInUse, time.Minute)
 }
 
 // hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so. With TRUE it

@@ -201,12 +201,16 @@ func (s *sandbox) judge(pattern string, fill ...string) {
 type after struct {
 	name string // of the case
 	run  func(s *sandbox)
+	core bool // with -short, too
 }
 
-// each runs them in this order.
+// each runs them in this order; with -short, the core of them.
 func (s *sandbox) each(all []after) {
 	s.T.Helper()
 	for _, a := range all {
+		if testing.Short() && !a.core {
+			continue
+		}
 		s.T.Run(a.name, func(t *testing.T) { a.run((&home{s.In(t)}).attach(s.Name)) })
 	}
 }
@@ -215,7 +219,6 @@ func (s *sandbox) each(all []after) {
 // such objects afterwards.
 func TestVolumeCases(t *testing.T) {
 	t.Parallel()
-	long(t)
 	s := newHome(t).up("volumecases", "zones-us-eu", "--csi", "builtin")
 	ds := s.datastore("us", "dceast-ds")
 	disk := func(vcenter, datacenter, datastore, size, name string) string {
@@ -231,28 +234,30 @@ func TestVolumeCases(t *testing.T) {
 	t.Run("posted", func(t *testing.T) { (&home{s.In(t)}).attach(s.Name).judge("posted/*.yaml", fill...) })
 	t.Run("afterwards", func(t *testing.T) {
 		(&home{s.In(t)}).attach(s.Name).each([]after{
-			{"01-pending", pendingExplained},
-			{"05-rawblock", rawBlock},
-			{"07-rwop", func(s *sandbox) { s.judge("later/07-rwop.yaml") }},
-			{"12-policy-none", func(s *sandbox) { s.policyMadeLater(ds.Path) }},
-			{"13-static", func(s *sandbox) { s.registered(shop) }},
-			{"14-metadata", labelledLater},
-			{"15-order", deletedFromTheEnd},
-			{"17-reimport", boundByHand},
-			{"18-same-handle", twoNames},
-			{"19-renamed", boundAgain},
-			{"23-moved", diskOnAnotherVM},
-			{"24-drain", drained},
-			{"25-enableuuid", hiddenUUIDs},
-			{"26-expand", expansions},
-			{"26c", expansionTakenBack},
-			{"27b-snaps", func(s *sandbox) { s.judge("later/27b-snaps.yaml") }},
-			{"28-restore", snapshotsByHandle},
-			{"29-snapshot-limit", snapshotLimit},
-			{"30-long", longNames},
-			{"37-retention", retentionPolicy},
-			{"40-ready-unmounted", unavailable},
-			{"l11-nodename", pastTheScheduler},
+			{name: "01-pending", run: pendingExplained},
+			{name: "05-rawblock", run: rawBlock, core: true},
+			{name: "07-rwop", run: func(s *sandbox) { s.judge("later/07-rwop.yaml") }},
+			{name: "12-policy-none", run: func(s *sandbox) { s.policyMadeLater(ds.Path) }},
+			{name: "13-static", run: func(s *sandbox) { s.registered(shop) }, core: true},
+			{name: "14-metadata", run: labelledLater, core: true},
+			{name: "15-order", run: deletedFromTheEnd},
+			{name: "17-reimport", run: boundByHand},
+			{name: "18-same-handle", run: twoNames},
+			{name: "19-renamed", run: boundAgain},
+			{name: "23-moved", run: diskOnAnotherVM},
+			{name: "24-drain", run: drained},
+			{name: "25-enableuuid", run: hiddenUUIDs},
+			{name: "26-expand", run: expansions},
+			{name: "26c", run: expansionTakenBack, core: true},
+			{name: "27b-snaps", run: func(s *sandbox) { s.judge("later/27b-snaps.yaml") }},
+			{name: "28-restore", run: snapshotsByHandle},
+			{name: "29-snapshot-limit", run: snapshotLimit, core: true},
+			{name: "30-long", run: longNames},
+			{name: "31-helmlike", run: mountedParts},
+			{name: "attachment-deleted", run: attachedAgain},
+			{name: "37-retention", run: retentionPolicy},
+			{name: "40-ready-unmounted", run: unavailable},
+			{name: "l11-nodename", run: pastTheScheduler},
 		})
 	})
 }

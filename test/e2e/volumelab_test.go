@@ -31,12 +31,12 @@ func TestVolumeLab(t *testing.T) {
 	t.Run("posted", func(t *testing.T) { (&home{s.In(t)}).attach(s.Name).judge("lab/*.yaml", fill...) })
 	t.Run("afterwards", func(t *testing.T) {
 		(&home{s.In(t)}).attach(s.Name).each([]after{
-			{"l8-maint", maintenanceEnds},
-			{"l10-pref", preferred},
-			{"l7-svmotion", storageVMotion},
-			{"a15-move", moveRefused},
-			{"a16-snapshot", frozenBySnapshot},
-			{"l20-multiattach", unavailableAfterOutage},
+			{name: "l8-maint", run: maintenanceEnds},
+			{name: "l10-pref", run: preferred},
+			{name: "l7-svmotion", run: storageVMotion},
+			{name: "a15-move", run: moveRefused},
+			{name: "a16-snapshot", run: frozenBySnapshot},
+			{name: "l20-multiattach", run: unavailableAfterOutage},
 		})
 	})
 }
