@@ -50,7 +50,7 @@ func deletedFromTheEnd(s *sandbox) {
 	})
 }
 
-// boundByHand: a kept volume without a PersistentVolume gets one that somebody wrote, and its data is there.
+// boundByHand: a kept volume without a PersistentVolume gets one that a user wrote, and its data is there.
 func boundByHand(s *sandbox) {
 	v := s.volumes()["kept"]
 	s.Run("kubectl", "delete", "pod/kept", "pvc/kept", "pv/"+v.Name, "--timeout=60s")

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// The cases that need a datacenter of their own: datastores that not all hosts mount, names with umlauts, storage vMotion.
+// The cases that need a separate datacenter: datastores that not all hosts mount, names with umlauts, storage vMotion.
 func TestVolumeLab(t *testing.T) {
 	t.Parallel()
 	long(t)
