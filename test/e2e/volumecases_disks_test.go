@@ -30,11 +30,11 @@ func (s *sandbox) recorded(vcenter, id string, texts ...string) {
 	})
 }
 
-// labelledLater: CNS knows the labels of a claim and its pod, and a label that the claim gets later.
-func labelledLater(s *sandbox) {
-	v := s.volumes()["labelled"]
+// labeledLater: CNS knows the labels of a claim and its pod, and a label that the claim gets later.
+func labeledLater(s *sandbox) {
+	v := s.volumes()["labeled"]
 	s.recorded(v.VCenter, v.Handle, `"POD"`, `"app.kubernetes.io/name"`, "xxxxxxxxxxx\"")
-	s.Run("kubectl", "label", "pvc", "labelled", "added=later")
+	s.Run("kubectl", "label", "pvc", "labeled", "added=later")
 	s.recorded(v.VCenter, v.Handle, `"added"`, `"later"`)
 }
 

@@ -239,7 +239,7 @@ func TestVolumeCases(t *testing.T) {
 			{name: "07-rwop", run: func(s *sandbox) { s.judge("later/07-rwop.yaml") }},
 			{name: "12-policy-none", run: func(s *sandbox) { s.policyMadeLater(ds.Path) }},
 			{name: "13-static", run: func(s *sandbox) { s.registered(shop) }, core: true},
-			{name: "14-metadata", run: labelledLater, core: true},
+			{name: "14-metadata", run: labeledLater, core: true},
 			{name: "15-order", run: deletedFromTheEnd},
 			{name: "17-reimport", run: boundByHand},
 			{name: "18-same-handle", run: twoNames},
