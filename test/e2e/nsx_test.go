@@ -36,7 +36,7 @@ func TestRoutesNSX(t *testing.T) {
 	s.routesAreNodes(2)
 
 	s.Run("kubectl", "create", "deployment", "web", "--image=nginx")
-	// With a port of its own, the sandbox may share 127.1.x.0/24 with another test's, whose Services have other ports.
+	// With its own port, the sandbox may share 127.1.x.0/24 with another test's, whose Services have other ports.
 	s.Run("kubectl", "expose", "deployment", "web", "--port=8097", "--target-port=80", "--type=LoadBalancer")
 	s.Run("kubectl", "expose", "deployment", "web", "--name=other", "--port=8097", "--target-port=80", "--type=LoadBalancer")
 	web, other := s.address("web"), s.address("other")
