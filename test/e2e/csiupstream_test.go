@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,9 @@ func featureStates(s *sandbox) {
 			if err != nil {
 				s.T.Fatal(err)
 			}
-			return len(all.Programs) > 0 && len(all.Programs[0].Features) == 1 && all.Programs[0].Features[0].States[feature] == want
+			return slices.ContainsFunc(all.Programs, func(p api.CSIProgram) bool {
+				return p.Part == "controller" && len(p.Features) == 1 && p.Features[0].States[feature] == want
+			})
 		}
 	}
 	s.Await("the state of the manifest", time.Minute, shown("false"))

@@ -168,8 +168,8 @@ func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
 	if s.Node.Why != "" {
 		fmt.Fprintln(d.Streams.Err, "note:", s.Node.Why)
 	}
-	if len(s.Programs) > 0 {
-		for _, f := range s.Programs[0].Features {
+	if i := slices.IndexFunc(s.Programs, func(p api.CSIProgram) bool { return len(p.Features) > 0 }); i >= 0 {
+		for _, f := range s.Programs[i].Features {
 			fmt.Fprintf(d.Streams.Err, "note: feature states of ConfigMap %s: %s\n", f.ConfigMap, statesText(f))
 		}
 	}
