@@ -108,6 +108,24 @@ func Block(hosts []string) int {
 	return 0
 }
 
+// ListenBeside opens a TCP listener for something else of a sandbox whose vCenters are in a block: at 127.0.block.host if the system has
+// that address, else at 127.0.0.1; at the port if it is free, else at one that the system chooses.
+func ListenBeside(ctx context.Context, block, host, port int) (net.Listener, error) {
+	own := fmt.Sprintf("127.0.%d.%d", block, host)
+	var errs []error
+	for _, at := range []string{fmt.Sprintf("%s:%d", own, port), own + ":0", "127.0.0.1:0"} {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
 func shared(n int) []string {
 	list := make([]string, n)
 	for i := range list {

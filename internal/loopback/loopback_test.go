@@ -86,3 +86,27 @@ func TestPortTakenEverywhere(t *testing.T) {
 	}
 	Close(all)
 }
+
+func TestListenBeside(t *testing.T) {
+	first, err := ListenBeside(t.Context(), 249, 251, 8989)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := ListenBeside(t.Context(), 249, 251, 8989)
+	if err != nil {
+		t.Fatalf("where the port is in use: %v", err)
+	}
+	defer second.Close()
+	if first.Addr().String() == second.Addr().String() {
+		t.Errorf("both listen at %s", first.Addr())
+	}
+	for _, l := range []net.Listener{first, second} {
+		if ip := l.Addr().(*net.TCPAddr).IP; !ip.Equal(net.IPv4(127, 0, 249, 251)) && !ip.Equal(net.IPv4(127, 0, 0, 1)) {
+			t.Errorf("it listens at %s", l.Addr())
+		}
+	}
+	if _, err := ListenBeside(t.Context(), 249, 251, 1<<16); err == nil {
+		t.Error("a port that does not exist")
+	}
+}

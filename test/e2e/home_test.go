@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,4 +23,13 @@ func newHome(t *testing.T) *home {
 func (h *home) nothingLeft() {
 	h.T.Helper()
 	h.NothingLeft(h.State, h.Tmp)
+}
+
+var lastPort atomic.Int32
+
+// ownPort returns arguments of "up" for a sandbox that is stopped and started again: its vCenters have a port that no other test's
+// have. A stopped sandbox keeps its addresses from others of the same state directory only, and each test has its own.
+func ownPort() []string {
+	const defaultPort = 8989
+	return []string{"--vcenter-port", strconv.Itoa(defaultPort + int(lastPort.Add(1)))}
 }

@@ -32,13 +32,13 @@ spec:
 func TestRoutesNSX(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	h.Must("--name", "routed", "up", h.File("routed.yaml", routed), "-d", "--loadbalancer", "nsx", "--csi", "off")
-	s := h.attach("routed")
+	s := h.up("routed", append(ownPort(), h.File("routed.yaml", routed), "--loadbalancer", "nsx")...)
 	s.routesAreNodes(2)
 
 	s.Run("kubectl", "create", "deployment", "web", "--image=nginx")
-	s.Run("kubectl", "expose", "deployment", "web", "--port=8080", "--target-port=80", "--type=LoadBalancer")
-	s.Run("kubectl", "expose", "deployment", "web", "--name=other", "--port=8080", "--target-port=80", "--type=LoadBalancer")
+	// With its own port, the sandbox may share 127.1.x.0/24 with another test's, whose Services have other ports.
+	s.Run("kubectl", "expose", "deployment", "web", "--port=8097", "--target-port=80", "--type=LoadBalancer")
+	s.Run("kubectl", "expose", "deployment", "web", "--name=other", "--port=8097", "--target-port=80", "--type=LoadBalancer")
 	web, other := s.address("web"), s.address("other")
 	s.answers(web)
 	was := s.nsxIdentities()
@@ -110,7 +110,7 @@ func (s *sandbox) routesAreNodes(n int) {
 func (s *sandbox) answers(address string) {
 	s.T.Helper()
 	s.Await(address+" answers", time.Minute, func() bool {
-		resp, err := http.Get("http://" + address + ":8080/")
+		resp, err := http.Get("http://" + address + ":8097/")
 		if err != nil {
 			return false
 		}

@@ -26,7 +26,7 @@ func (s *sandbox) killed() {
 func TestKillWithSnapshots(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	s := h.up("victim", "single", "--vcenter-port", "8991") // as in TestStatefulSet
+	s := h.up("victim", append(ownPort(), "single")...)
 	s.Run("kubectl", "create", "configmap", "kept")
 	s.Run("snapshot", "save", "base")
 	was := s.identities()

@@ -52,8 +52,7 @@ func (s *sandbox) awaitVolume(claim string, state api.VolumeState, within time.D
 // The tutorial's StatefulSet: a pod and a volume in each zone, from the claim to the VM's disk.
 func TestStatefulSet(t *testing.T) {
 	t.Parallel()
-	// It stops and starts again, at a port that no test beside it takes. Only sandboxes of one user leave the others theirs.
-	s := newHome(t).up("stateful", "zones-us-eu", "--csi", "builtin", "--vcenter-port", "8990")
+	s := newHome(t).up("stateful", append(ownPort(), "zones-us-eu", "--csi", "builtin")...)
 	s.Run("kubectl", "apply", "-f", s.shipped("tutorials/volumes/statefulset.yaml"))
 	zones := map[string]string{}
 	for i := range 3 {

@@ -6,7 +6,7 @@ func addresses() []Mutant {
 		{
 			Name:   "silent-guest-has-no-address",
 			Breaks: "a node loses its addresses when VMware Tools stop",
-			File:   "pkg/provider/instances.go",
+			File:   "pkg/provider/nodeaddresses.go",
 			Old:    "\t\treturn nil, nil, addressError(vm, &address.Problem{\n",
 			New: "\t\tif vm.Name != \"\" {\n" +
 				"\t\t\treturn []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: vm.Name}}, nil, nil\n\t\t}\n" +

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 )
 
 // counts returns how many objects of each type are in the tree.
@@ -28,7 +29,7 @@ func (r *rig) counts() string {
 
 func (r *rig) ensure(lb loadbalancer.LBProvider, s *corev1.Service, n int) string {
 	r.Helper()
-	status, err := lb.EnsureLoadBalancer(r.Context(), cluster, s, nodes(n))
+	status, err := lb.EnsureLoadBalancer(r.Context(), cluster, s, nsxtest.Nodes(n))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func (r *rig) ensure(lb loadbalancer.LBProvider, s *corev1.Service, n int) strin
 func TestServices(t *testing.T) {
 	r := start(t, 50*time.Millisecond)
 	lb := r.balancer(nil)
-	web, dns := service("web", tcp(80, 30080), tcp(443, 30443)), service("dns", udp(53, 30053))
+	web, dns := nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.TCP(443, 30443)), nsxtest.Service("dns", nsxtest.UDP(53, 30053))
 	if got := []string{r.ensure(lb, web, 2), r.ensure(lb, dns, 2)}; !slices.Equal(got, []string{"10.20.0.10", "10.20.0.11"}) {
 		t.Errorf("the addresses are %v", got)
 	}
@@ -67,7 +68,7 @@ func TestServices(t *testing.T) {
 	if err != nil || !exists || status.Ingress[0].IP != "10.20.0.10" {
 		t.Errorf("GetLoadBalancer: %v, %v, %v", status, exists, err)
 	}
-	if err := lb.UpdateLoadBalancer(t.Context(), cluster, web, nodes(3)); err != nil {
+	if err := lb.UpdateLoadBalancer(t.Context(), cluster, web, nsxtest.Nodes(3)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range r.paths() {
@@ -95,7 +96,7 @@ func TestServices(t *testing.T) {
 // TestObjects: names, tags and fields of upstream's objects, as the tree has them.
 func TestObjects(t *testing.T) {
 	r := start(t, 0)
-	r.ensure(r.balancer(nil), service("web", tcp(80, 30080)), 1)
+	r.ensure(r.balancer(nil), nsxtest.Service("web", nsxtest.TCP(80, 30080)), 1)
 	tags := func(o map[string]any) string {
 		var all []string
 		for _, v := range o["tags"].([]any) {
@@ -203,8 +204,8 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			web := service("web", tcp(80, 30080), tcp(81, 30081))
-			_, err = lb.EnsureLoadBalancer(t.Context(), cluster, web, nodes(1))
+			web := nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.TCP(81, 30081))
+			_, err = lb.EnsureLoadBalancer(t.Context(), cluster, web, nsxtest.Nodes(1))
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -226,9 +227,9 @@ func TestExhausted(t *testing.T) {
 	r := start(t, 0)
 	lb := r.balancer(nil)
 	for i := range 3 {
-		r.ensure(lb, service(fmt.Sprintf("s%d", i), udp(53, int32(30000+i))), 1)
+		r.ensure(lb, nsxtest.Service(fmt.Sprintf("s%d", i), nsxtest.UDP(53, int32(30000+i))), 1)
 	}
-	_, err := lb.EnsureLoadBalancer(t.Context(), cluster, service("web", udp(53, 30053)), nodes(1))
+	_, err := lb.EnsureLoadBalancer(t.Context(), cluster, nsxtest.Service("web", nsxtest.UDP(53, 30053)), nsxtest.Nodes(1))
 	if err == nil || !strings.Contains(err.Error(), "Timeout of wait for realized state of IP allocation") {
 		t.Errorf("the error is %v", err)
 	}
@@ -244,7 +245,7 @@ func TestExhausted(t *testing.T) {
 // TestStale: upstream keeps the revision of the object that it read; a change in between is refused.
 func TestStale(t *testing.T) {
 	r := start(t, 0)
-	r.ensure(r.balancer(nil), service("web", tcp(80, 30080)), 1)
+	r.ensure(r.balancer(nil), nsxtest.Service("web", nsxtest.TCP(80, 30080)), 1)
 	broker := loadbalancer.NewNsxtBrokerFromConnector(r.connector(nil))
 	all, err := broker.ListLoadBalancerPools()
 	if err != nil || len(all) != 1 {
@@ -261,7 +262,7 @@ func TestStale(t *testing.T) {
 // TestReferences: what is in use cannot be deleted.
 func TestReferences(t *testing.T) {
 	r := start(t, 0)
-	r.ensure(r.balancer(nil), service("web", tcp(80, 30080)), 1)
+	r.ensure(r.balancer(nil), nsxtest.Service("web", nsxtest.TCP(80, 30080)), 1)
 	broker := loadbalancer.NewNsxtBrokerFromConnector(r.connector(nil))
 	all, err := broker.ListLoadBalancerPools()
 	if err != nil {
@@ -275,19 +276,12 @@ func TestReferences(t *testing.T) {
 // TestClasses: a class has its own IP pool, and snatDisabled and size reach the objects.
 func TestClasses(t *testing.T) {
 	r := start(t, 0)
-	if _, err := r.Tree().Put("/infra/ip-pools/public", nil, "admin"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Tree().Put("/infra/ip-pools/public/ip-subnets/one", object{
-		"cidr": "203.0.113.0/24", "allocation_ranges": []any{object{"start": "203.0.113.5", "end": "203.0.113.5"}},
-	}, "admin"); err != nil {
-		t.Fatal(err)
-	}
+	r.Pool("public", "public", "203.0.113.5", "203.0.113.5")
 	lb := r.balancer(func(c *lbconfig.LBConfig) {
 		c.LoadBalancer.Size, c.LoadBalancer.SnatDisabled = "MEDIUM", true
 		c.LoadBalancerClass = map[string]*lbconfig.LoadBalancerClassConfig{"public": {IPPoolID: "public"}}
 	})
-	web := service("web", tcp(80, 30080))
+	web := nsxtest.Service("web", nsxtest.TCP(80, 30080))
 	web.Annotations = map[string]string{"loadbalancer.vmware.io/class": "public"}
 	if got := r.ensure(lb, web, 1); got != "203.0.113.5" {
 		t.Errorf("the address is %s", got)
@@ -319,6 +313,6 @@ func TestProxyError(t *testing.T) {
 			t.Errorf("upstream ended with %v", p)
 		}
 	}()
-	_, err := lb.EnsureLoadBalancer(t.Context(), cluster, service("web", tcp(80, 30080)), nodes(1))
+	_, err := lb.EnsureLoadBalancer(t.Context(), cluster, nsxtest.Service("web", nsxtest.TCP(80, 30080)), nsxtest.Nodes(1))
 	t.Errorf("upstream returned %v", err)
 }

@@ -1,7 +1,6 @@
 package nsx
 
 import (
-	"fmt"
 	"io"
 	"log"
 	"os"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/vmware/vsphere-automation-sdk-go/runtime/protocol/client"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/loadbalancer"
 	lbconfig "k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/loadbalancer/config"
 	"k8s.io/cloud-provider-vsphere/pkg/nsxt"
@@ -45,26 +42,9 @@ func start(t *testing.T, realize time.Duration) *rig {
 		{User: "ccm", Role: nsx.EnterpriseAdmin},
 		{User: "auditor", Password: "right", Role: nsx.Auditor},
 	}})
-	r := &rig{m}
-	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []struct {
-		path   string
-		object tree.Object
-	}{
-		{gateway, tree.Object{"display_name": "workload"}},
-		{gateway + "/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"}},
-		{"/infra/ip-pools/" + pool, tree.Object{"display_name": "Services", "ip_release_delay": int64(0)}},
-		{"/infra/ip-pools/" + pool + "/ip-subnets/one", tree.Object{
-			"cidr": "10.20.0.0/24", "allocation_ranges": []any{tree.Object{"start": "10.20.0.10", "end": "10.20.0.12"}},
-		}},
-	} {
-		if _, err := m.Tree().Put(o.path, o.object, "admin"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return r
+	m.Gateway(gateway)
+	m.Pool(pool, "Services", "10.20.0.10", "10.20.0.12")
+	return &rig{m}
 }
 
 // connector returns upstream's connection.
@@ -107,32 +87,6 @@ func (r *rig) paths() map[string]tree.Object {
 		if o["_create_user"] != "admin" || o["tags"] != nil {
 			all[o["path"].(string)] = o
 		}
-	}
-	return all
-}
-
-func service(name string, ports ...corev1.ServicePort) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: ports},
-	}
-}
-
-func tcp(port, nodePort int32) corev1.ServicePort {
-	return corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: port, NodePort: nodePort}
-}
-
-func udp(port, nodePort int32) corev1.ServicePort {
-	return corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: port, NodePort: nodePort}
-}
-
-func nodes(n int) []*corev1.Node {
-	var all []*corev1.Node
-	for i := range n {
-		all = append(all, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%d", i)},
-			Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i+1)}}},
-		})
 	}
 	return all
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 )
 
 // step is what happens to a Service.
@@ -61,24 +62,24 @@ func of(class string, steps []step) []step {
 // lives are 15 Services.
 func lives() []life {
 	all := []life{
-		{name: "tcp", steps: made(tcp(80, 30080))},
-		{name: "udp", steps: made(udp(53, 30053))},
-		{name: "two-ports", steps: made(tcp(80, 30081), tcp(443, 30443))},
-		{name: "both-protocols", steps: made(tcp(53, 30153), udp(53, 30153))},
-		{name: "ten-ports", steps: made(tcp(1, 31001), tcp(2, 31002), tcp(3, 31003), udp(4, 31004), udp(5, 31005), tcp(6, 31006), tcp(7, 31007), tcp(8, 31008), udp(9, 31009), tcp(10, 31010))},
-		{name: "class", steps: of("public", made(tcp(80, 30082)))},
-		{name: "class-udp", steps: of("public", made(udp(80, 30083)))},
-		{name: "class-spaces", steps: of(" default ", made(tcp(80, 30084)))},
-		{name: "no-nodes", steps: []step{{name: "made", do: ports(tcp(80, 30085)), nodes: -1}}},
-		{name: "nodes-come", steps: append(made(tcp(80, 30086)), step{name: "nodes", nodes: 4, update: true})},
-		{name: "nodes-go", steps: append(made(tcp(80, 30087), udp(81, 30181)), step{name: "nodes", nodes: 1, update: true})},
-		{name: "node-port", steps: append(made(tcp(80, 30088)), step{name: "another node port", do: ports(tcp(80, 31088))})},
-		{name: "port-more", steps: append(made(tcp(80, 30089)), step{name: "a port more", do: ports(tcp(80, 30089), udp(90, 30190))})},
-		{name: "port-less", steps: append(made(tcp(80, 30090), tcp(90, 30290)), step{name: "a port less", do: ports(tcp(90, 30290))})},
-		{name: "protocol", steps: append(made(tcp(80, 30091)), step{name: "another protocol", do: ports(udp(80, 30091))})},
+		{name: "tcp", steps: made(nsxtest.TCP(80, 30080))},
+		{name: "udp", steps: made(nsxtest.UDP(53, 30053))},
+		{name: "two-ports", steps: made(nsxtest.TCP(80, 30081), nsxtest.TCP(443, 30443))},
+		{name: "both-protocols", steps: made(nsxtest.TCP(53, 30153), nsxtest.UDP(53, 30153))},
+		{name: "ten-ports", steps: made(nsxtest.TCP(1, 31001), nsxtest.TCP(2, 31002), nsxtest.TCP(3, 31003), nsxtest.UDP(4, 31004), nsxtest.UDP(5, 31005), nsxtest.TCP(6, 31006), nsxtest.TCP(7, 31007), nsxtest.TCP(8, 31008), nsxtest.UDP(9, 31009), nsxtest.TCP(10, 31010))},
+		{name: "class", steps: of("public", made(nsxtest.TCP(80, 30082)))},
+		{name: "class-udp", steps: of("public", made(nsxtest.UDP(80, 30083)))},
+		{name: "class-spaces", steps: of(" default ", made(nsxtest.TCP(80, 30084)))},
+		{name: "no-nodes", steps: []step{{name: "made", do: ports(nsxtest.TCP(80, 30085)), nodes: -1}}},
+		{name: "nodes-come", steps: append(made(nsxtest.TCP(80, 30086)), step{name: "nodes", nodes: 4, update: true})},
+		{name: "nodes-go", steps: append(made(nsxtest.TCP(80, 30087), nsxtest.UDP(81, 30181)), step{name: "nodes", nodes: 1, update: true})},
+		{name: "node-port", steps: append(made(nsxtest.TCP(80, 30088)), step{name: "another node port", do: ports(nsxtest.TCP(80, 31088))})},
+		{name: "port-more", steps: append(made(nsxtest.TCP(80, 30089)), step{name: "a port more", do: ports(nsxtest.TCP(80, 30089), nsxtest.UDP(90, 30190))})},
+		{name: "port-less", steps: append(made(nsxtest.TCP(80, 30090), nsxtest.TCP(90, 30290)), step{name: "a port less", do: ports(nsxtest.TCP(90, 30290))})},
+		{name: "protocol", steps: append(made(nsxtest.TCP(80, 30091)), step{name: "another protocol", do: ports(nsxtest.UDP(80, 30091))})},
 	}
 	for i := range all {
-		all[i].service = service(all[i].name)
+		all[i].service = nsxtest.Service(all[i].name)
 		all[i].service.UID = types.UID("uid-of-" + all[i].name)
 	}
 	return all
@@ -109,16 +110,8 @@ func sides(t *testing.T, edit func(*lbconfig.LBConfig, *config.LoadBalancer)) []
 	}
 	begin := func(name string, with func(*rig) cloudprovider.LoadBalancer) side {
 		r := start(t, 0)
-		for _, pool := range []struct{ path, first, last string }{{"/infra/ip-pools/" + pool, "10.20.0.20", "10.20.0.250"}, {"/infra/ip-pools/public", "203.0.113.5", "203.0.113.50"}} {
-			if err := r.Tree().Patch(pool.path, object{"ip_release_delay": int64(0)}, "admin"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Tree().Put(pool.path+"/ip-subnets/two", object{
-				"cidr": pool.first[:strings.LastIndex(pool.first, ".")] + ".0/24", "allocation_ranges": []any{object{"start": pool.first, "end": pool.last}},
-			}, "admin"); err != nil {
-				t.Fatal(err)
-			}
-		}
+		r.Pool(pool, "Services", "10.20.0.20", "10.20.0.250") // more than the few of the rig
+		r.Pool("public", "public", "203.0.113.5", "203.0.113.50")
 		s := side{name: name, rig: r, lb: with(r), again: func() cloudprovider.LoadBalancer { return with(r) }}
 		s.calls = func() (n int) {
 			for _, stat := range r.Gate().Stats() {
@@ -245,12 +238,12 @@ func TestParity(t *testing.T) {
 					var addresses []string
 					for _, side := range both {
 						if step.update {
-							if err := side.lb.UpdateLoadBalancer(t.Context(), cluster, l.service, nodes(n)); err != nil {
+							if err := side.lb.UpdateLoadBalancer(t.Context(), cluster, l.service, nsxtest.Nodes(n)); err != nil {
 								t.Fatal(side.name, err)
 							}
 							continue
 						}
-						status, err := side.lb.EnsureLoadBalancer(t.Context(), cluster, l.service, nodes(n))
+						status, err := side.lb.EnsureLoadBalancer(t.Context(), cluster, l.service, nsxtest.Nodes(n))
 						if err != nil {
 							t.Fatalf("%s %s, %s: %v", side.name, l.name, step.name, err)
 						}
@@ -302,7 +295,7 @@ func TestFigures(t *testing.T) {
 		for _, side := range sides(t, nil) {
 			var all []*corev1.Service
 			for i := range n {
-				s := service(fmt.Sprintf("s%03d", i), tcp(80, int32(30000+i)))
+				s := nsxtest.Service(fmt.Sprintf("s%03d", i), nsxtest.TCP(80, int32(30000+i)))
 				s.UID = types.UID(s.Name)
 				all = append(all, s)
 			}
@@ -326,7 +319,7 @@ func TestFigures(t *testing.T) {
 	ensure := func(workers func(side) int) func(side, []*corev1.Service) error {
 		return func(s side, all []*corev1.Service) error {
 			return each(workers(s), all, func(service *corev1.Service) error {
-				_, err := s.lb.EnsureLoadBalancer(t.Context(), cluster, service, nodes(3))
+				_, err := s.lb.EnsureLoadBalancer(t.Context(), cluster, service, nsxtest.Nodes(3))
 				return err
 			})
 		}
@@ -341,7 +334,7 @@ func TestFigures(t *testing.T) {
 	}
 	update := func(s side, all []*corev1.Service) error {
 		return each(1, all, func(service *corev1.Service) error {
-			return s.lb.UpdateLoadBalancer(t.Context(), cluster, service, nodes(4))
+			return s.lb.UpdateLoadBalancer(t.Context(), cluster, service, nsxtest.Nodes(4))
 		})
 	}
 	row("1 Service", 1, ensure(alone), nil)

@@ -16,6 +16,7 @@ import (
 	routeconfig "k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/route/config"
 
 	ourroute "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/route"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -27,7 +28,7 @@ func allocation() model.IpAddressAllocation { return model.IpAddressAllocation{}
 // TestRoutesParity: the routes of both providers are the same, field by field, but for the tag that says whose a route is: as nodes
 // come, get a second network, and go.
 func TestRoutesParity(t *testing.T) {
-	all := nodes(3)
+	all := nsxtest.Nodes(3)
 	named := func(name string) *corev1.Node {
 		return all[slices.IndexFunc(all, func(n *corev1.Node) bool { return n.Name == name })]
 	}
@@ -128,11 +129,11 @@ func TestRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range nodes(2) {
+	for _, n := range nsxtest.Nodes(2) {
 		routes.AddNode(n)
 	}
 	for i, cidr := range []string{"10.128.0.0/24", "10.128.1.0/24"} {
-		name := nodes(2)[i].Name
+		name := nsxtest.Nodes(2)[i].Name
 		if err := routes.CreateRoute(t.Context(), cluster, "uid-of-"+name, &cloudprovider.Route{TargetNode: types.NodeName(name), DestinationCIDR: cidr}); err != nil {
 			t.Fatal(err)
 		}

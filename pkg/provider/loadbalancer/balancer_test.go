@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -20,7 +21,7 @@ func TestLife(t *testing.T) {
 	r := start(t, rigOptions{realize: 50 * time.Millisecond})
 	w := newWorld("uid")
 	p := r.process(w, processOptions{})
-	web, dns := w.add(service("web", tcp(80, 30080), tcp(443, 30443))), w.add(service("dns", udp(53, 30053)))
+	web, dns := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.TCP(443, 30443))), w.add(nsxtest.Service("dns", nsxtest.UDP(53, 30053)))
 	if got := []string{r.ensure(p, web, 2), r.ensure(p, dns, 2)}; !slices.Equal(got, []string{"10.20.0.10", "10.20.0.11"}) {
 		t.Errorf("the addresses are %v", got)
 	}
@@ -46,7 +47,7 @@ func TestLife(t *testing.T) {
 	if err != nil || !exists || status.Ingress[0].IP != "10.20.0.10" {
 		t.Errorf("GetLoadBalancer: %v, %v, %v", status, exists, err)
 	}
-	if err := p.UpdateLoadBalancer(t.Context(), cluster, web, nodes(3)); err != nil {
+	if err := p.UpdateLoadBalancer(t.Context(), cluster, web, nsxtest.Nodes(3)); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range r.objects() {
@@ -54,7 +55,7 @@ func TestLife(t *testing.T) {
 			t.Errorf("after UpdateLoadBalancer a pool has the members %v", o["members"])
 		}
 	}
-	web.Spec.Ports = []corev1.ServicePort{tcp(443, 31443), tcp(8080, 30080)}
+	web.Spec.Ports = []corev1.ServicePort{nsxtest.TCP(443, 31443), nsxtest.TCP(8080, 30080)}
 	r.ensure(p, web, 3)
 	if got := r.counts(""); got != both {
 		t.Errorf("with another port the tree has %s, want %s", got, both)
@@ -94,7 +95,7 @@ func TestLife(t *testing.T) {
 func TestBlockedPath(t *testing.T) {
 	r := start(t, rigOptions{realize: 200 * time.Millisecond})
 	w := newWorld("uid")
-	web := w.add(service("web", tcp(80, 30080)))
+	web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 	r.ensure(r.process(w, processOptions{}), web, 1)
 	if err := r.process(w, processOptions{}).EnsureLoadBalancerDeleted(t.Context(), cluster, web); err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestClasses(t *testing.T) {
 	s := settings()
 	s.SNATDisabled, s.Size, s.Tags = true, "MEDIUM", map[string]string{"env": "prod"}
 	p := r.process(w, processOptions{settings: s})
-	web := w.add(service("web", tcp(80, 30080)))
+	web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 	web.Annotations = map[string]string{loadbalancer.ClassAnnotation: " public "}
 	if got := r.ensure(p, web, 1); got != "203.0.113.10" {
 		t.Errorf("the address is %s", got)
@@ -133,7 +134,7 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	web.Annotations = nil
-	web.Spec.Ports = append(web.Spec.Ports, tcp(81, 30081))
+	web.Spec.Ports = append(web.Spec.Ports, nsxtest.TCP(81, 30081))
 	if got := r.ensure(p, web, 1); got != "203.0.113.10" {
 		t.Errorf("with another class, the address is %s", got)
 	}
@@ -159,7 +160,7 @@ func TestClasses(t *testing.T) {
 func TestClassChangedBetween(t *testing.T) {
 	r := start(t, rigOptions{})
 	w := newWorld("uid")
-	web := w.add(service("web", tcp(80, 30080)))
+	web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := r.process(w, processOptions{onCall: func() {
@@ -169,7 +170,7 @@ func TestClassChangedBetween(t *testing.T) {
 			}
 		}
 	}})
-	if _, err := p.EnsureLoadBalancer(ctx, cluster, web, nodes(1)); err == nil {
+	if _, err := p.EnsureLoadBalancer(ctx, cluster, web, nsxtest.Nodes(1)); err == nil {
 		t.Fatal("the first attempt succeeds")
 	}
 	web.Annotations = map[string]string{loadbalancer.ClassAnnotation: "public"}
@@ -189,9 +190,9 @@ func TestTwoClusters(t *testing.T) {
 			r := start(t, rigOptions{})
 			one, two := newWorld("one"), newWorld("two")
 			p1, p2 := r.process(one, processOptions{}), r.process(two, processOptions{})
-			web1, web2 := one.add(service("web", tcp(80, 30080))), two.add(service("web", tcp(80, 30080)))
+			web1, web2 := one.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), two.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 			r.ensure(p1, web1, 1)
-			status, err := p2.EnsureLoadBalancer(t.Context(), name, web2, nodes(2))
+			status, err := p2.EnsureLoadBalancer(t.Context(), name, web2, nsxtest.Nodes(2))
 			if err != nil || status.Ingress[0].IP != "10.20.0.11" {
 				t.Fatal(status, err)
 			}
@@ -234,7 +235,7 @@ func TestServiceVanishes(t *testing.T) {
 	r := start(t, rigOptions{realize: 50 * time.Millisecond})
 	one, two := newWorld("one"), newWorld("two")
 	p1, p2 := r.process(one, processOptions{}), r.process(two, processOptions{})
-	web := one.add(service("web", tcp(80, 30080)))
+	web := one.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 	r.ensure(p1, web, 1)
 	if _, _, err := p2.GetLoadBalancer(t.Context(), "two", web); err != nil { // it reads NSX
 		t.Fatal(err)
@@ -242,7 +243,7 @@ func TestServiceVanishes(t *testing.T) {
 	if err := p1.EnsureLoadBalancerDeleted(t.Context(), cluster, web); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p2.EnsureLoadBalancer(t.Context(), "two", two.add(service("web", tcp(80, 30080))), nodes(1)); err != nil {
+	if _, err := p2.EnsureLoadBalancer(t.Context(), "two", two.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), nsxtest.Nodes(1)); err != nil {
 		t.Error(err)
 	}
 	if got, want := r.counts(""), "IpAddressAllocation:1 LBPool:1 LBService:1 LBTcpMonitorProfile:1 LBVirtualServer:1"; got != want {
@@ -255,7 +256,7 @@ func TestCollect(t *testing.T) {
 	r := start(t, rigOptions{})
 	w := newWorld("uid")
 	p := r.process(w, processOptions{})
-	kept, gone := w.add(service("kept", tcp(80, 30080))), w.add(service("gone", tcp(80, 30081), udp(53, 30053)))
+	kept, gone := w.add(nsxtest.Service("kept", nsxtest.TCP(80, 30080))), w.add(nsxtest.Service("gone", nsxtest.TCP(80, 30081), nsxtest.UDP(53, 30053)))
 	r.ensure(p, kept, 1)
 	r.ensure(p, gone, 1)
 	// As upstream's provider makes it, or a user by hand.
@@ -298,9 +299,9 @@ func TestShared(t *testing.T) {
 	r := start(t, rigOptions{})
 	w := newWorld("uid")
 	p := r.process(w, processOptions{})
-	r.ensure(p, w.add(service("first", tcp(80, 30080))), 1)
+	r.ensure(p, w.add(nsxtest.Service("first", nsxtest.TCP(80, 30080))), 1)
 	before := p.calls()
-	r.ensure(p, w.add(service("second", tcp(80, 30081))), 1)
+	r.ensure(p, w.add(nsxtest.Service("second", nsxtest.TCP(80, 30081))), 1)
 	if made := p.calls() - before; made > 6 { // an allocation and its address, a monitor, a pool, a virtual server
 		t.Errorf("a Service takes %d calls", made)
 	}
@@ -315,11 +316,11 @@ func TestTwoBegin(t *testing.T) {
 		w := newWorld(fmt.Sprint("cluster ", i))
 		p := r.process(w, processOptions{})
 		go func() {
-			web, name := w.add(service("web", tcp(80, 30080))), fmt.Sprint("c", i)
-			_, err := p.EnsureLoadBalancer(t.Context(), name, web, nodes(1))
+			web, name := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), fmt.Sprint("c", i)
+			_, err := p.EnsureLoadBalancer(t.Context(), name, web, nsxtest.Nodes(1))
 			for again := 0; err != nil && again < 3; again++ {
 				t.Log(err)
-				_, err = p.EnsureLoadBalancer(t.Context(), name, web, nodes(1))
+				_, err = p.EnsureLoadBalancer(t.Context(), name, web, nsxtest.Nodes(1))
 			}
 			done <- err
 		}()

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 )
 
 // workers is how many Services the program makes at a time.
@@ -23,7 +24,7 @@ func ensureAll(t testing.TB, p *process, all []*corev1.Service) {
 	for range workers {
 		running.Go(func() {
 			for s := range next {
-				if _, err := p.EnsureLoadBalancer(t.Context(), cluster, s, nodes(3)); err != nil {
+				if _, err := p.EnsureLoadBalancer(t.Context(), cluster, s, nsxtest.Nodes(3)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -38,7 +39,7 @@ func ensureAll(t testing.TB, p *process, all []*corev1.Service) {
 
 func many(w *world, n int) (all []*corev1.Service) {
 	for i := range n {
-		all = append(all, w.add(service(fmt.Sprintf("s%03d", i), tcp(80, int32(30000+i)))))
+		all = append(all, w.add(nsxtest.Service(fmt.Sprintf("s%03d", i), nsxtest.TCP(80, int32(30000+i)))))
 	}
 	return all
 }
@@ -49,7 +50,7 @@ func TestBudget(t *testing.T) {
 	w := newWorld("uid")
 	p := r.process(w, processOptions{})
 	began := time.Now()
-	r.ensure(p, w.add(service("one", tcp(80, 31000))), 3)
+	r.ensure(p, w.add(nsxtest.Service("one", nsxtest.TCP(80, 31000))), 3)
 	took := time.Since(began)
 	t.Logf("1 Service at no latency: %s", took.Round(time.Millisecond))
 	if took > time.Second {
@@ -90,7 +91,7 @@ func TestQuiet(t *testing.T) {
 		defer close(ended)
 		p.Run(ctx, cluster)
 	}()
-	r.ensure(p, w.add(service("web", tcp(80, 30080))), 1)
+	r.ensure(p, w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), 1)
 	settled := func() bool {
 		n := p.calls()
 		time.Sleep(1500 * time.Millisecond) // longer than until the first collection

@@ -1,6 +1,7 @@
 package loadbalancer_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
@@ -45,25 +45,14 @@ func start(t testing.TB, o rigOptions) *rig {
 		{User: "ccm", Password: "right", Role: simnsx.EnterpriseAdmin},
 		{User: "auditor", Password: "right", Role: simnsx.Auditor},
 	}})
-	r := &rig{m}
-	if err := m.Tree().System(tree.EdgeClusters+"/edge", tree.Object{}); err != nil {
-		t.Fatal(err)
+	if o.noEdge {
+		m.Put(gateway, tree.Object{})
+	} else {
+		m.Gateway(gateway)
 	}
-	last := "10.20.0.250"
-	if o.last != "" {
-		last = o.last
-	}
-	r.Put(gateway, tree.Object{})
-	if !o.noEdge {
-		r.Put(gateway+"/locale-services/default", tree.Object{"edge_cluster_path": tree.EdgeClusters + "/edge"})
-	}
-	for pool, ends := range map[string][2]string{"services": {"10.20.0.10", last}, "public": {"203.0.113.10", "203.0.113.20"}} {
-		r.Put("/infra/ip-pools/"+pool, tree.Object{"display_name": "Pool " + pool, "ip_release_delay": int64(0)})
-		r.Put("/infra/ip-pools/"+pool+"/ip-subnets/one", tree.Object{
-			"cidr": ends[0][:strings.LastIndex(ends[0], ".")] + ".0/24", "allocation_ranges": []any{tree.Object{"start": ends[0], "end": ends[1]}},
-		})
-	}
-	return r
+	m.Pool("services", "Pool services", "10.20.0.10", cmp.Or(o.last, "10.20.0.250"))
+	m.Pool("public", "Pool public", "203.0.113.10", "203.0.113.20")
+	return &rig{m}
 }
 
 func (r *rig) rule(rule gate.Rule) (remove func()) {
@@ -226,35 +215,9 @@ func (r *rig) process(w *world, o processOptions) *process {
 // ensure returns the address of a Service.
 func (r *rig) ensure(p *process, s *corev1.Service, n int) string {
 	r.Helper()
-	status, err := p.EnsureLoadBalancer(r.Context(), cluster, s, nodes(n))
+	status, err := p.EnsureLoadBalancer(r.Context(), cluster, s, nsxtest.Nodes(n))
 	if err != nil {
 		r.Fatal(err)
 	}
 	return status.Ingress[0].IP
-}
-
-func service(name string, ports ...corev1.ServicePort) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-of-" + name)},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: ports},
-	}
-}
-
-func tcp(port, nodePort int32) corev1.ServicePort {
-	return corev1.ServicePort{Protocol: corev1.ProtocolTCP, Port: port, NodePort: nodePort}
-}
-
-func udp(port, nodePort int32) corev1.ServicePort {
-	return corev1.ServicePort{Protocol: corev1.ProtocolUDP, Port: port, NodePort: nodePort}
-}
-
-func nodes(n int) []*corev1.Node {
-	var all []*corev1.Node
-	for i := range n {
-		all = append(all, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%d", i)},
-			Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i+1)}}},
-		})
-	}
-	return all
 }

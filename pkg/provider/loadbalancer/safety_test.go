@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/loadbalancer"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/nsxtest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx/tree"
 )
 
@@ -55,8 +56,8 @@ func (r *rig) other() (unchanged func()) {
 	r.Helper()
 	w := newWorld("other")
 	p := r.process(w, processOptions{})
-	r.ensure(p, w.add(service("web", tcp(80, 30080))), 2)
-	r.ensure(p, w.add(service("theirs", udp(53, 30053))), 1)
+	r.ensure(p, w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), 2)
+	r.ensure(p, w.add(nsxtest.Service("theirs", nsxtest.UDP(53, 30053))), 1)
 	mine := func() map[string]tree.Object {
 		all := r.objects()
 		for path, o := range all {
@@ -136,7 +137,7 @@ func killedAt(t *testing.T, n int, during, end string) (done bool) {
 	unchanged := r.other()
 	others := r.paths()
 	w := newWorld("ours")
-	web := w.add(service("web", tcp(80, 30080), udp(53, 30053)))
+	web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.UDP(53, 30053)))
 	k := newKiller(t, n)
 	if during == "delete" {
 		r.ensure(r.process(w, processOptions{}), web, 2)
@@ -144,7 +145,7 @@ func killedAt(t *testing.T, n int, during, end string) (done bool) {
 	victim := r.process(w, processOptions{onCall: k.called})
 	var err error
 	if during == "create" {
-		_, err = victim.EnsureLoadBalancer(k.ctx, cluster, web, nodes(2))
+		_, err = victim.EnsureLoadBalancer(k.ctx, cluster, web, nsxtest.Nodes(2))
 	} else {
 		err = victim.EnsureLoadBalancerDeleted(k.ctx, cluster, web)
 	}
@@ -192,7 +193,7 @@ func TestKilledAlone(t *testing.T) {
 			t.Run(fmt.Sprintf("round %d, %d calls", round, n), func(t *testing.T) {
 				r := start(t, rigOptions{})
 				w := newWorld("ours")
-				web := w.add(service("web", tcp(80, 30080)))
+				web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 				r.ensure(r.process(w, processOptions{}), web, 1)
 				k := newKiller(t, n)
 				err := r.process(w, processOptions{onCall: k.called}).EnsureLoadBalancerDeleted(k.ctx, cluster, web)
@@ -248,8 +249,8 @@ func TestFaults(t *testing.T) {
 			}
 			p := r.process(w, processOptions{client: limits})
 			remove := r.rule(tc.rule)
-			web := w.add(service("web", tcp(80, 30080), udp(53, 30053)))
-			_, err := p.EnsureLoadBalancer(t.Context(), cluster, web, nodes(1))
+			web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.UDP(53, 30053)))
+			_, err := p.EnsureLoadBalancer(t.Context(), cluster, web, nsxtest.Nodes(1))
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -283,7 +284,7 @@ func TestFaultsOfDelete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, rigOptions{})
 			w := newWorld("ours")
-			web := w.add(service("web", tcp(80, 30080), tcp(443, 30443)))
+			web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080), nsxtest.TCP(443, 30443)))
 			r.ensure(r.process(w, processOptions{client: patient}), web, 1)
 			p := r.process(w, processOptions{client: hasty})
 			remove := r.rule(rule)
@@ -317,14 +318,14 @@ func TestRotated(t *testing.T) {
 			return nsx.Credentials{User: "ccm", Password: password}, nil
 		}
 	}})
-	r.ensure(p, w.add(service("web", tcp(80, 30080))), 1)
+	r.ensure(p, w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), 1)
 	if err := r.SetPassword("ccm", "new"); err != nil {
 		t.Fatal(err)
 	}
 	before := p.calls()
-	late := w.add(service("late", tcp(81, 30081)))
+	late := w.add(nsxtest.Service("late", nsxtest.TCP(81, 30081)))
 	for range 10 {
-		_, err := p.EnsureLoadBalancer(t.Context(), cluster, late, nodes(1))
+		_, err := p.EnsureLoadBalancer(t.Context(), cluster, late, nsxtest.Nodes(1))
 		if err == nil || !strings.Contains(err.Error(), "login refused") || !strings.Contains(err.Error(), "correct user and password of nsxt, or unlock the account") || strings.Contains(err.Error(), "right") {
 			t.Fatal(err)
 		}
@@ -362,14 +363,14 @@ func TestBadInput(t *testing.T) {
 	}{
 		"no such class": {
 			service: func() *corev1.Service {
-				s := service("web", tcp(80, 30080))
+				s := nsxtest.Service("web", nsxtest.TCP(80, 30080))
 				s.Annotations = map[string]string{loadbalancer.ClassAnnotation: "publik"}
 				return s
 			}(),
 			want: []string{`"publik", and the configuration has no such class: it has default, public; correct the annotation`},
 		},
-		"SCTP":         {service: service("web", sctp), want: []string{"port 80 has the protocol SCTP: load balancers of NSX have TCP and UDP; remove the port"}},
-		"no node port": {service: service("web", tcp(80, 0)), want: []string{"port 80 has no node port", "allocateLoadBalancerNodePorts"}},
+		"SCTP":         {service: nsxtest.Service("web", sctp), want: []string{"port 80 has the protocol SCTP: load balancers of NSX have TCP and UDP; remove the port"}},
+		"no node port": {service: nsxtest.Service("web", nsxtest.TCP(80, 0)), want: []string{"port 80 has no node port", "allocateLoadBalancerNodePorts"}},
 		"pool's name": {
 			settings: edit(func(_ *config.LoadBalancer, c *config.LoadBalancerClass) { c.IPPoolName = "none" }),
 			want:     []string{`class default: IP pool name "none": does not exist in NSX: make it there, or correct the configuration`},
@@ -433,11 +434,11 @@ func TestBadInput(t *testing.T) {
 			w := newWorld("ours")
 			s := tc.service
 			if s == nil {
-				s = service("web", tcp(80, 30080))
+				s = nsxtest.Service("web", nsxtest.TCP(80, 30080))
 			}
 			w.add(s)
 			p := r.process(w, processOptions{settings: tc.settings, client: tc.client})
-			_, err := p.EnsureLoadBalancer(t.Context(), cluster, s, nodes(1))
+			_, err := p.EnsureLoadBalancer(t.Context(), cluster, s, nsxtest.Nodes(1))
 			for _, want := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v\nwant %q", err, want)
@@ -470,7 +471,7 @@ func TestNotRealized(t *testing.T) {
 		defer close(ended)
 		p.Run(ctx, cluster)
 	}()
-	r.ensure(p, w.add(service("web", tcp(80, 30080))), 1)
+	r.ensure(p, w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080))), 1)
 	deadline := time.Now().Add(10 * time.Second)
 	for len(w.said()) == 0 && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
@@ -487,7 +488,7 @@ func TestAdopted(t *testing.T) {
 	r := start(t, rigOptions{})
 	w := newWorld("ours")
 	p := r.process(w, processOptions{})
-	web := w.add(service("web", tcp(80, 30080)))
+	web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
 	address := r.ensure(p, web, 1)
 	// As upstream's: the same objects with random identifiers.
 	moved := map[string]string{}

@@ -9,7 +9,6 @@ package match
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -266,57 +265,6 @@ func (n Node) UUID() (UUID, error) {
 	return ParseUUID(n.SystemUUID)
 }
 
-// Keys returns keys for an index of many VMs: [Find] considers only VMs that have one of them in [VM.Keys].
-func (n Node) Keys() (keys []string) {
-	if u, err := n.UUID(); err == nil {
-		keys = append(keys, u.key())
-	}
-	if n.ProviderID != "" {
-		return keys
-	}
-	for _, name := range n.Names() {
-		keys = append(keys, nameKey(name))
-	}
-	return append(keys, addressKeys(n.Addresses())...)
-}
-
-// Keys returns the keys of a VM; see [Node.Keys].
-func (vm VM) Keys() (keys []string) {
-	if vm.UUID != (UUID{}) {
-		keys = append(keys, vm.UUID.key())
-	}
-	if vm.HostName != "" {
-		keys = append(keys, nameKey(vm.HostName))
-	}
-	return append(keys, addressKeys(vm.Addresses)...)
-}
-
-// key is the same for both byte orders.
-func (u UUID) key() string { return "uuid " + min(u.String(), u.Swapped().String()) }
-
-// nameKey is the same for names that [SameHostName] takes for the same.
-func nameKey(name string) string {
-	label, _, _ := strings.Cut(FoldHostName(name), ".")
-	return "name " + label
-}
-
-func addressKeys(ips []netip.Addr) (keys []string) {
-	for _, ip := range ips {
-		keys = append(keys, "ip "+ip.Unmap().WithZone("").String())
-	}
-	return keys
-}
-
-// ParseAddresses returns the valid IP addresses in texts, without duplicates.
-func ParseAddresses(texts []string) (ips []netip.Addr) {
-	for _, s := range texts {
-		if ip, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil && !slices.Contains(ips, ip) {
-			ips = append(ips, ip)
-		}
-	}
-	return ips
-}
-
 // One returns the only VM of r. Of several with the same UUID (a careless clone keeps it) or the same name, it returns the
 // only one that is not a template, or the only one of these whose guest has the node's name, ignoring case.
 func One[V Candidate](r Result[V], node string, c Behavior) (V, error) {
@@ -408,62 +356,6 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("the node's system uuid is that of vm %s, not that of its providerID %s: delete the node and restart its kubelet, which registers it again", e.RunsOn, e.ProviderID)
 }
 
-// FoldHostName returns the canonical form of a DNS name for comparisons. It allocates only for upper-case names.
-func FoldHostName(s string) string {
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(s), "."))
-}
-
-// SameHostName reports whether a guest's hostname matches name: exactly, ignoring case, or shortly, if one of them is the
-// first label of the other. A full name in another domain does not match.
-func SameHostName(guest, name string) (exactly, shortly bool) {
-	guest, name = FoldHostName(guest), FoldHostName(name)
-	if guest == "" || name == "" {
-		return false, false
-	}
-	label, _, full := strings.Cut(guest, ".")
-	other, _, fullToo := strings.Cut(name, ".")
-	return guest == name, full != fullToo && label == other
-}
-
-// List is an [Index] of a list of VMs. Doubt is why there may be more.
-type List[V Candidate] struct {
-	VMs   []V
-	Doubt error
-}
-
-// ByUUID implements [Index].
-func (l List[V]) ByUUID(u UUID) Result[V] {
-	if r := l.where(func(vm VM) bool { return vm.UUID == u }); len(r.VMs) > 0 {
-		return r
-	}
-	return l.where(func(vm VM) bool { return vm.UUID == u.Swapped() })
-}
-
-// ByHostName implements [Index].
-func (l List[V]) ByHostName(name string) Result[V] {
-	exact := l.where(func(vm VM) bool { exactly, _ := SameHostName(vm.HostName, name); return exactly })
-	if len(exact.VMs) > 0 {
-		return exact
-	}
-	return l.where(func(vm VM) bool { _, shortly := SameHostName(vm.HostName, name); return shortly })
-}
-
-// ByIP implements [Index].
-func (l List[V]) ByIP(ip netip.Addr) Result[V] {
-	ip = ip.Unmap().WithZone("")
-	return l.where(func(vm VM) bool { return slices.Contains(vm.Addresses, ip) })
-}
-
-func (l List[V]) where(f func(VM) bool) Result[V] {
-	r := Result[V]{Doubt: l.Doubt}
-	for _, vm := range l.VMs {
-		if f(vm.Facts()) {
-			r.VMs = append(r.VMs, vm)
-		}
-	}
-	return r
-}
-
 // Facts implements [Candidate].
 func (vm VM) Facts() VM { return vm }
 
@@ -479,65 +371,3 @@ var (
 	// be deleted and register again.
 	ErrInvalidProviderID = errors.New("providerID holds no uuid")
 )
-
-const idPrefix = "vsphere://"
-
-// ProviderID returns the providerID of a VM: "vsphere://" and its lower-case BIOS UUID.
-func ProviderID(u UUID) string { return idPrefix + u.String() }
-
-// ParseProviderID returns the UUID in id, which may lack the prefix. It ignores spaces and case. Its error wraps
-// [ErrForeignProviderID] or [ErrInvalidProviderID].
-func ParseProviderID(id string) (UUID, error) {
-	text := strings.TrimSpace(id)
-	ours := len(text) >= len(idPrefix) && strings.EqualFold(text[:len(idPrefix)], idPrefix)
-	if ours {
-		text = text[len(idPrefix):]
-	}
-	u, err := ParseUUID(text)
-	switch {
-	case err == nil:
-		return u, nil
-	case !ours:
-		return u, fmt.Errorf("%w: %q", ErrForeignProviderID, id)
-	}
-	return u, fmt.Errorf("%w: %q: %w", ErrInvalidProviderID, id, err)
-}
-
-// UUID is the BIOS UUID in a VM's configuration. The zero value is not a UUID.
-type UUID [16]byte
-
-// ParseUUID parses the 8-4-4-4-12 form in any case; surrounding spaces are ignored.
-func ParseUUID(s string) (UUID, error) {
-	var u UUID
-	text := strings.TrimSpace(s)
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return u, fmt.Errorf("uuid %q: not of the form 8-4-4-4-12", s)
-	}
-	digits := text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
-	if _, err := hex.Decode(u[:], []byte(digits)); err != nil {
-		return UUID{}, fmt.Errorf("uuid %q: %w", s, err)
-	}
-	if u == (UUID{}) {
-		return u, fmt.Errorf("uuid %q: all zero", s)
-	}
-	return u, nil
-}
-
-// String returns the lower-case 8-4-4-4-12 form.
-func (u UUID) String() string {
-	h := hex.EncodeToString(u[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// Swapped returns u with the bytes of its first three groups reversed. A guest reads its BIOS UUID in one order or the
-// other, depending on the version of its virtual hardware (kubernetes/kubernetes#58927), so a node's system UUID may be in
-// either.
-func (u UUID) Swapped() UUID {
-	u[0], u[1], u[2], u[3] = u[3], u[2], u[1], u[0]
-	u[4], u[5] = u[5], u[4]
-	u[6], u[7] = u[7], u[6]
-	return u
-}
-
-// Equal reports whether u and other are the same UUID in either byte order.
-func (u UUID) Equal(other UUID) bool { return u == other || u == other.Swapped() }

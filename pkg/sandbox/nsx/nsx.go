@@ -10,18 +10,16 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	sim "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/nsx"
@@ -65,7 +63,7 @@ func (p *Part) Manager() *sim.Manager { return p.manager.Load() }
 
 // Start starts the manager and makes the objects of the topology.
 func (p *Part) Start(ctx context.Context) error {
-	l, err := p.listen(ctx)
+	l, err := loopback.ListenBeside(ctx, p.Block(), host, p.Port())
 	if err != nil {
 		return fmt.Errorf("NSX Manager: %w", err)
 	}
@@ -139,23 +137,6 @@ func (p *Part) Stop(ctx context.Context) error {
 		return nil
 	}
 	return m.Close(ctx)
-}
-
-// listen opens the listener: at an address of the sandbox's own if the system has those.
-func (p *Part) listen(ctx context.Context) (net.Listener, error) {
-	own := netip.AddrFrom4([4]byte{127, 0, byte(p.Block()), host}).String()
-	var errs []error
-	for _, at := range []string{net.JoinHostPort(own, strconv.Itoa(p.Port())), net.JoinHostPort(own, "0"), "127.0.0.1:0"} {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
-		if err == nil {
-			return l, nil
-		}
-		errs = append(errs, err)
-		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
-			break
-		}
-	}
-	return nil, errors.Join(errs...)
 }
 
 // gateway is the path of the topology's gateway.

@@ -17,16 +17,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -179,7 +178,7 @@ func (p *Part) awaitAPI(ctx context.Context, api API) error {
 
 // open puts the gate before the API server.
 func (p *Part) open(ctx context.Context, api API) error {
-	l, err := p.listen(ctx)
+	l, err := loopback.ListenBeside(ctx, p.Block(), host, port)
 	if err != nil {
 		return err
 	}
@@ -232,23 +231,6 @@ func (p *Part) modeChanged(from, to gate.Mode) {
 		Plane: event.PlaneSandbox, Level: level, Kind: "gate." + string(to.State), Object: event.Object{Kind: "Supervisor", Name: "supervisor"},
 		Message: fmt.Sprintf("the Supervisor's API was %s, is %s", from, to),
 	})
-}
-
-// listen opens the listener: at an address of the sandbox's own if the system has those.
-func (p *Part) listen(ctx context.Context) (net.Listener, error) {
-	own := netip.AddrFrom4([4]byte{127, 0, byte(p.Block()), host}).String()
-	var errs []error
-	for _, at := range []string{net.JoinHostPort(own, strconv.Itoa(port)), net.JoinHostPort(own, "0"), "127.0.0.1:0"} {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
-		if err == nil {
-			return l, nil
-		}
-		errs = append(errs, err)
-		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
-			break
-		}
-	}
-	return nil, errors.Join(errs...)
 }
 
 // addr is the gate's address.

@@ -5,9 +5,11 @@ package nsxtest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +63,33 @@ func (m *Manager) File(name string, content []byte) string {
 		m.Fatal(err)
 	}
 	return path
+}
+
+// Gateway stores a tier-1 gateway with an edge cluster, on which load balancers can be placed.
+func (m *Manager) Gateway(path string) {
+	m.Helper()
+	edge := tree.EdgeClusters + "/edge"
+	if err := m.Tree().System(edge, tree.Object{}); err != nil {
+		m.Fatal(err)
+	}
+	m.Put(path, tree.Object{})
+	m.Put(path+"/locale-services/default", tree.Object{"edge_cluster_path": edge})
+}
+
+// Pool stores an IP pool with the addresses from first to last, which are of one /24, or gives it these addresses. An address that is
+// given back is free at once.
+func (m *Manager) Pool(id, name, first, last string) {
+	m.Helper()
+	path := "/infra/ip-pools/" + id
+	subnet := tree.Object{
+		"cidr": first[:strings.LastIndex(first, ".")] + ".0/24", "allocation_ranges": []any{tree.Object{"start": first, "end": last}},
+	}
+	if err := errors.Join(
+		m.Tree().Patch(path, tree.Object{"display_name": name, "ip_release_delay": int64(0)}, "admin"),
+		m.Tree().Patch(path+"/ip-subnets/one", subnet, "admin"),
+	); err != nil {
+		m.Fatal(err)
+	}
 }
 
 // Put stores an object, as the user admin does.
