@@ -17,7 +17,7 @@ import (
 	"github.com/vmware/govmomi/session"
 )
 
-// paths are the beginnings of the paths that are fuzzed. /sdk has a fuzzer of its own in pkg/sim, tags in pkg/sim/rest; what a fuzzer
+// paths are the beginnings of the paths that are fuzzed. pkg/sim has a separate fuzzer for /sdk, pkg/sim/rest one for tags; what a fuzzer
 // makes of the paths of files is not for this machine.
 var paths = []string{
 	"/lookupservice/", "/sso-adminserver/", "/sts/", "/eam/", "/vsanHealth", "/pbm", "/vslm/", "/nfc/", "/about", "/debug/vars", "/cryptomanager/",
