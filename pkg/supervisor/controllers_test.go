@@ -457,6 +457,13 @@ func TestRestart(t *testing.T) {
 	if err := again.pool.why("ns/first", "127.1.0.101"); err == nil || !strings.Contains(err.Error(), "in use by ns/web") {
 		t.Errorf("before any is handled: %v", err)
 	}
+	copied := &Supervisor{opts: r.opts, listers: r.listers, pool: newPool(addresses("127.1.7.101"))}
+	if err := copied.rememberServices("ns"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := copied.pool.take("ns/web", ""); err != nil || got.String() != "127.1.7.101" {
+		t.Errorf("with addresses of its own, another sandbox gives %v, %v", got, err)
+	}
 	r.balance("first")
 	r.start()
 	r.until("a free address", func() bool { return r.ingress("first") == "127.1.0.102" })

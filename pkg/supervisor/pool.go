@@ -69,11 +69,13 @@ func (p *pool) choose(owner, want string) (netip.Addr, error) {
 	return netip.Addr{}, errPoolEmpty
 }
 
-// use notes an address that an owner has.
+// use notes an address that an owner has. One that is not of the pool, as in a copy of another sandbox, is not kept.
 func (p *pool) use(owner string, address netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.owner[address] = owner
+	if slices.Contains(p.all, address) {
+		p.owner[address] = owner
+	}
 }
 
 func (p *pool) release(owner string) {
