@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vsan"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apis"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/corrections"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/sts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -25,7 +26,7 @@ import (
 // It returns their registries.
 func (s *service) directory(spec *topology.VCenter) []*simulator.Registry {
 	services := lookup.New()
-	services.Handler = s.access.Hook
+	services.Handler = corrections.Noted(s.access.Hook)
 	s.access.Cookies(services)
 	s.vcsim.RegisterSDK(services)
 
@@ -46,7 +47,7 @@ func (s *service) directory(spec *topology.VCenter) []*simulator.Registry {
 		{users, "Authorization.ModifyPermissions", []string{ssoadmin.SystemPath}},
 		{agents, "EAM.Modify", nil},
 	} {
-		one.Handler = s.guarded(one.privilege)
+		one.Handler = corrections.Noted(s.guarded(one.privilege))
 		s.access.Cookies(one.Registry)
 		s.vcsim.RegisterSDK(one.Registry, one.alias...)
 	}

@@ -182,6 +182,7 @@ func (s *service) endpoints(p parts, api string) {
 		if r.Path == vsan.Path { // which vSAN shares
 			r.Handler = s.withVsan()
 		}
+		r.Handler = corrections.Noted(r.Handler)
 		s.access.Cookies(r)
 		var alias []string
 		if r.Path == pbm.Path {

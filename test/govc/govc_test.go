@@ -90,11 +90,11 @@ func run(t *testing.T, self string, env []string, s step, variables map[string]s
 		t.Fatal(err)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != s.exit {
-		t.Errorf("session.txt:%d: govc %s\nexit code %d, want %d; output:\n%s", s.line, s.command, code, s.exit, &output)
+		t.Errorf("%s:%d: govc %s\nexit code %d, want %d; output:\n%s", s.path, s.line, s.command, code, s.exit, &output)
 		return
 	}
 	if err := s.check(output.String(), variables); err != nil {
-		t.Errorf("session.txt:%d: govc %s\n%v; output:\n%s", s.line, s.command, err, &output)
+		t.Errorf("%s:%d: govc %s\n%v; output:\n%s", s.path, s.line, s.command, err, &output)
 	}
 }
 

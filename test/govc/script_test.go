@@ -11,10 +11,12 @@ import (
 
 // step is a command and what is expected of it.
 type step struct {
+	path    string
 	line    int
 	command string
 	stdin   string
 	exit    int
+	stock   int // the exit code of stock vcsim, -1: the same
 	wants   []want
 }
 
@@ -42,7 +44,7 @@ func parse(t *testing.T, path string) []step {
 		case strings.TrimSpace(line) == "" || kind == "#":
 			continue
 		case kind == "$":
-			steps = append(steps, step{line: n, command: rest})
+			steps = append(steps, step{path: path, line: n, command: rest, stock: -1})
 			continue
 		case len(steps) == 0:
 			t.Fatalf("%s:%d: no command yet", path, n)
@@ -52,6 +54,8 @@ func parse(t *testing.T, path string) []step {
 		switch kind {
 		case "exit":
 			s.exit, err = strconv.Atoi(rest)
+		case "stock":
+			s.stock, err = strconv.Atoi(rest)
 		case "stdin":
 			s.stdin += rest + "\n"
 		case "lines":

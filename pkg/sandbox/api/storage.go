@@ -56,6 +56,8 @@ type Volume struct {
 	// Claim is namespace/name of the PersistentVolumeClaim that it is bound to.
 	Claim  string `json:"claim,omitempty"`
 	Driver string `json:"driver,omitempty"`
+	// CNSName is its name in CNS, if no PersistentVolume has it.
+	CNSName string `json:"cnsName,omitempty"`
 	// Handle is CNS's id of it.
 	Handle       string `json:"handle,omitempty"`
 	StorageClass string `json:"storageClass,omitempty"`

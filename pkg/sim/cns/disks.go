@@ -170,8 +170,9 @@ type disk = simulator.VStorageObject
 
 // catalogue calls f with the catalogue locked.
 func (m *Manager) catalogue(ctx *simulator.Context, f func(all map[vc.Ref]map[types.ID]*disk)) {
-	m.disks.Lock() // before the manager's own lock, as calls of vSLM do: see Guard
-	defer m.disks.Unlock()
+	if m.vslm != nil { // before the manager's own lock, as calls of vSLM do: see Guard
+		defer m.vslm.AcquireLock(vc.Fresh(ctx), vslmManager)()
+	}
 	om := ctx.Map.VStorageObjectManager()
 	ctx.WithLock(om, func() { f(om.Catalog()) })
 }
@@ -242,18 +243,12 @@ func (m *Manager) consumers(ctx *simulator.Context, v *volume) {
 	})
 }
 
-// guardedVSLM is vcsim's vSLM with a lock on the catalogue of disks: vcsim iterates over the catalogue without one, which crashes
-// the process when CNS adds a disk. It attaches disks as CNS does.
+// guardedVSLM is vcsim's vSLM, whose calls hold its lock: so do the manager's own uses of the catalogue of disks. vcsim iterates over
+// the catalogue without a lock, which crashes the process when CNS adds a disk. It attaches disks as CNS does.
 type guardedVSLM struct {
 	*vslmsim.VStorageObjectManager
 	m *Manager
 }
-
-// Lock implements sync.Locker; vcsim locks an object for a call.
-func (g *guardedVSLM) Lock() { g.m.disks.Lock() }
-
-// Unlock implements sync.Locker.
-func (g *guardedVSLM) Unlock() { g.m.disks.Unlock() }
 
 // VslmAttachDiskTask is AttachDisk_Task of the VM. Fault: ManagedObjectNotFound.
 func (g *guardedVSLM) VslmAttachDiskTask(ctx *simulator.Context, req *vslmtypes.VslmAttachDisk_Task) soap.HasFault {
@@ -271,6 +266,20 @@ func (g *guardedVSLM) VslmAttachDiskTask(ctx *simulator.Context, req *vslmtypes.
 	return body
 }
 
+// VslmListVStorageObjectsAttachedToTag corrects vcsim's, which panics.
+func (g *guardedVSLM) VslmListVStorageObjectsAttachedToTag(ctx *simulator.Context, req *vslmtypes.VslmListVStorageObjectsAttachedToTag) soap.HasFault {
+	body := new(vslmmethods.VslmListVStorageObjectsAttachedToTagBody)
+	vctx := ctx.For(vim25.Path)
+	om := vctx.Map.VStorageObjectManager()
+	answer := om.ListVStorageObjectsAttachedToTag(vctx, &types.ListVStorageObjectsAttachedToTag{This: om.Self, Category: req.Category, Tag: req.Tag})
+	if found, ok := answer.(*methods.ListVStorageObjectsAttachedToTagBody); ok && found.Res != nil {
+		body.Res = &vslmtypes.VslmListVStorageObjectsAttachedToTagResponse{Returnval: found.Res.Returnval}
+	} else {
+		body.Fault_ = answer.Fault()
+	}
+	return body
+}
+
 // on returns the datastore of a disk. The caller guards the catalogue.
 func (g *guardedVSLM) on(ctx *simulator.Context, id types.ID) (datastore types.ManagedObjectReference) {
 	om := ctx.Map.VStorageObjectManager()
@@ -284,11 +293,14 @@ func (g *guardedVSLM) on(ctx *simulator.Context, id types.ID) (datastore types.M
 	return datastore
 }
 
-// Guard makes vcsim's vSLM registry safe to use with CNS, and returns it.
+// vslmManager is the object of vSLM that has its calls.
+var vslmManager = types.ManagedObjectReference{Type: "VslmVStorageObjectManager", Value: "VStorageObjectManager"}
+
+// Guard makes vcsim's vSLM registry safe to use with CNS, and returns it. It is called before the first use of the manager.
 func (m *Manager) Guard(vslm *simulator.Registry) *simulator.Registry {
-	ref := types.ManagedObjectReference{Type: "VslmVStorageObjectManager", Value: "VStorageObjectManager"}
-	if om, ok := vslm.Get(ref).(*vslmsim.VStorageObjectManager); ok {
+	if om, ok := vslm.Get(vslmManager).(*vslmsim.VStorageObjectManager); ok {
 		vslm.Put(&guardedVSLM{om, m})
+		m.vslm = vslm
 	}
 	return vslm
 }

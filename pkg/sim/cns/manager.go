@@ -55,7 +55,7 @@ type Manager struct {
 
 	shown shown // which guests see which disks
 
-	disks sync.Mutex // the catalogue of disks; taken before all other locks: calls of vSLM hold it (see Guard) and lock VMs
+	vslm *simulator.Registry // its lock guards the catalogue of disks, and is taken before all other locks: see Guard
 
 	mu sync.Mutex
 	// volumes are the volumes by ID, order the same ones by age; only put and drop change them.

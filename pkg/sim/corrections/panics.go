@@ -76,7 +76,7 @@ type call struct {
 type callsKey struct{}
 
 // Unlock releases the lock of an object whose call panicked in next; vcsim would hold it forever, and block every later call on
-// that object. The panic itself continues to the caller. Every call must pass [Corrections.Check].
+// that object. The panic itself continues to the caller. Every call must pass [Corrections.Check] or [Noted].
 func Unlock(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made := new(calls)
@@ -90,6 +90,30 @@ func Unlock(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callsKey{}, made)))
 	})
+}
+
+// Hook is vcsim's hook before a SOAP call.
+type Hook = func(*simulator.Context, *simulator.Method) (mo.Reference, types.BaseMethodFault)
+
+// Noted returns the hook of a registry beside the one of the inventory. It refuses a call without a mandatory argument, at which vcsim
+// panics.
+func Noted(next Hook) Hook {
+	return func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+		noteCall(ctx, method)
+		if receiver, fault := next(ctx, method); receiver != nil || fault != nil {
+			return receiver, fault
+		}
+		body := reflect.Indirect(reflect.ValueOf(method.Body))
+		if body.Kind() != reflect.Struct {
+			return nil, nil
+		}
+		for field, value := range body.Fields() {
+			if value.Kind() == reflect.Interface && value.IsNil() && !strings.Contains(field.Tag.Get("xml"), "omitempty") {
+				return nil, &types.InvalidArgument{InvalidProperty: spelled(field.Name)}
+			}
+		}
+		return nil, nil
+	}
 }
 
 // noteCall records a call for [Unlock].

@@ -10,11 +10,24 @@ import (
 	"runtime/debug"
 
 	"github.com/google/uuid"
-	// vcsim's endpoints, which register themselves.
+	// vcsim's endpoints, which register themselves. Missing is the administration of users, which refuses logins with a domain.
 	_ "github.com/vmware/govmomi/cns/simulator"
+	_ "github.com/vmware/govmomi/eam/simulator"
+	_ "github.com/vmware/govmomi/lookup/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
+	_ "github.com/vmware/govmomi/sts/simulator"
+	_ "github.com/vmware/govmomi/vapi/appliance/simulator"
+	_ "github.com/vmware/govmomi/vapi/cis/tasks/simulator"
+	_ "github.com/vmware/govmomi/vapi/cluster/simulator"
+	_ "github.com/vmware/govmomi/vapi/crypto/simulator"
+	_ "github.com/vmware/govmomi/vapi/esx/settings/simulator"
+	_ "github.com/vmware/govmomi/vapi/namespace/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator"
+	_ "github.com/vmware/govmomi/vapi/vcenter/consumptiondomains/simulator"
+	_ "github.com/vmware/govmomi/vapi/vm/simulator"
+	_ "github.com/vmware/govmomi/vsan/simulator"
+	_ "github.com/vmware/govmomi/vslm/simulator"
 )
 
 // Options configures [Serve]. User and Password are mandatory, and the only valid login.
