@@ -342,6 +342,11 @@ var apis = []struct {
 		s.send(http.MethodPut, strings.Replace(lease, "session", "sess", 1), "disk")
 		s.send(http.MethodGet, "/nfc/", "")
 	}, nil},
+	{"a VM by REST", func(s *side) {
+		s.hardware("vmx-20")
+		s.send(http.MethodDelete, "/rest/vcenter/vm/"+s.vm.Value, "")
+		s.send(http.MethodDelete, "/rest/vcenter/vm/"+s.vm.Value, "")
+	}, map[string]string{"^DELETE .*: not (there: /(error_type|messages)|recorded: /(type|value))": "an error below /rest has the form of /rest"}},
 	{"lists of methods and counters", func(s *side) {
 		s.send(http.MethodGet, "/about", "")
 		s.send(http.MethodGet, "/debug/vars", "")
