@@ -75,6 +75,7 @@ const (
 	CSIRetryStart
 	CSIRetryMax
 	CSIFullSync
+	CSIVolumeHealth
 	numPeriods
 )
 
@@ -157,6 +158,9 @@ func (p Period) row() Row {
 		return Row{p, sidecar, "--retry-interval-max", 5 * time.Minute, 5 * time.Second, ms}
 	case CSIFullSync:
 		return Row{p, "CSI controller", "--full-sync-period", 30 * time.Minute, 10 * time.Second, ms}
+	case CSIVolumeHealth:
+		// Its floor keeps a driver with nothing to do to one call a minute.
+		return Row{p, "CSI controller", "--volume-health-period", 5 * time.Minute, time.Minute, ms}
 	}
 	panic("pace: unknown period")
 }

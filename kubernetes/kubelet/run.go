@@ -140,6 +140,7 @@ func furnish(ctx context.Context, deps *kubelet.Dependencies, cfg contract.Node,
 	deps.OSInterface = vmOS{root: root}
 	deps.HostUtil = vmHost{hostutil.NewFakeHostUtil(nil), root}
 	deps.Subpather = subPaths{root}
+	keepOwner(deps.VolumePlugins)
 	if cfg.CSI != nil {
 		deps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
 	}

@@ -15,6 +15,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/controller"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/election"
@@ -39,6 +40,8 @@ type Options struct {
 	// FullSync is the time between two full syncs of CNS's records, see [syncer.Config]; 0 writes no records after the creation of
 	// volumes, and registers no existing disks.
 	FullSync time.Duration
+	// VolumeHealth is the time between two reads of the health of volumes, which claims get as annotations; 0 writes none.
+	VolumeHealth time.Duration
 	// Lead runs the parts of which only one may work in a cluster: the answers to CSINodeTopology objects, and the records in CNS. nil
 	// runs them always.
 	Lead election.Elector
@@ -63,6 +66,7 @@ type Engine struct {
 	ends []func() // stop functions, called in reverse order; the store ends before the connections
 
 	store *store.Store
+	reach chan struct{} // a datastore has become accessible or inaccessible
 
 	mu     sync.Mutex
 	closed bool // store is closed
@@ -73,7 +77,7 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Config.Secrets, o.Config.Logger = o.Kubernetes.Client, o.Logger
 	o.Config.OnCall = func(vc string, call vcenter.Call) { o.Metrics.VCenterCall(vc, call.Method, call.Result, call.Duration) }
-	e := &Engine{opts: o, log: o.Logger}
+	e := &Engine{opts: o, log: o.Logger, reach: make(chan struct{}, 1)}
 	var err error
 	if e.source, err = config.Open(o.Config); err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 	cfg, clients := e.source.Config(), e.source.Clients()
 	e.nodes, err = nodes.New(nodes.Config{
 		Cluster: e.informer, VCenters: vcentersOf(cfg, clients), Categories: categoriesOf(cfg),
-		TagRefresh: o.TagRefresh, Logger: o.Logger,
+		TagRefresh: o.TagRefresh, OnReach: func() { notify.Wake(e.reach) }, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -128,7 +132,7 @@ func (e *Engine) run(ctx context.Context) {
 		leading["syncer"] = func(ctx context.Context) error {
 			return syncer.New(syncer.Config{
 				CNS: e.store, Client: e.opts.Kubernetes.Client, Dynamic: e.opts.Kubernetes.Dynamic, Period: e.opts.FullSync,
-				Events: recorder, Logger: e.log,
+				HealthPeriod: e.opts.VolumeHealth, Datastores: e.reach, Events: recorder, Logger: e.log,
 			}).Run(ctx)
 		}
 	}

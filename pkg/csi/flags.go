@@ -50,7 +50,7 @@ type controllerFlags struct {
 	config, clusterID        string
 	callTimeout, maxWait     time.Duration
 	tagRefresh, configPeriod time.Duration
-	fullSync                 time.Duration
+	fullSync, volumeHealth   time.Duration
 	election                 election.Options
 }
 
@@ -106,19 +106,20 @@ func (c *controllerFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.DurationVar(&c.callTimeout, "vcenter-call-timeout", 20*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&c.maxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
 	fs.DurationVar(&c.tagRefresh, "tag-refresh-period", 0, "How often the tags of topology are read; 0 means 5m if the vCenter's events report tags, else 1m.")
-	fs.DurationVar(&c.fullSync, "full-sync-period", fullSync(env), "How often CNS's records of volumes are compared with PersistentVolumes, claims and pods; 0 leaves them as they were when the volume was created, and registers no existing disks.")
+	fs.DurationVar(&c.fullSync, "full-sync-period", minutes(env["FULL_SYNC_INTERVAL_MINUTES"], 30), "How often CNS's records of volumes are compared with PersistentVolumes, claims and pods; 0 leaves them as they were when the volume was created, and registers no existing disks.")
+	fs.DurationVar(&c.volumeHealth, "volume-health-period", minutes(env["VOLUME_HEALTH_INTERVAL_MINUTES"], 5), "How often the health of volumes is read and written to their claims, as annotation "+names.HealthAnnotation+"; also when a datastore becomes accessible or inaccessible. 0, or no full syncs, writes none.")
 	elect := flag.NewFlagSet("", flag.ContinueOnError)
 	c.election.Flags(elect)
 	fs.AddGoFlagSet(elect)
 	fs.DurationVar(&c.configPeriod, "config-poll-period", 2*time.Second, "How often the configuration, certificate authorities and secrets directories are checked for changes.")
 }
 
-// fullSync returns the period in upstream's variable, in minutes, or upstream's default.
-func fullSync(env map[string]string) time.Duration {
-	if minutes, err := strconv.Atoi(env["FULL_SYNC_INTERVAL_MINUTES"]); err == nil && minutes > 0 {
-		return time.Duration(minutes) * time.Minute
+// minutes returns the period in one of upstream's variables, or upstream's default.
+func minutes(value string, otherwise int) time.Duration {
+	if n, err := strconv.Atoi(value); err == nil && n > 0 {
+		otherwise = n
 	}
-	return 30 * time.Minute
+	return time.Duration(otherwise) * time.Minute
 }
 
 // check validates the values.
@@ -141,6 +142,7 @@ func (c *command) check() error {
 		{"vcenter-max-wait", c.controller.maxWait, time.Second},
 		{"tag-refresh-period", c.controller.tagRefresh, 0},
 		{"full-sync-period", c.controller.fullSync, 0},
+		{"volume-health-period", c.controller.volumeHealth, 0},
 		{"config-poll-period", c.controller.configPeriod, 10 * time.Millisecond},
 	} {
 		if f.d < f.min {

@@ -51,8 +51,8 @@ import (
 // through klog, and prints --help and --version to stdout. A process can call Run once at a time, because metrics and log
 // flags are process-wide.
 //
-// From the environment it reads upstream's X_CSI_MODE, CSI_ENDPOINT, VSPHERE_CSI_CONFIG, NODE_NAME, MAX_VOLUMES_PER_NODE and
-// FULL_SYNC_INTERVAL_MINUTES as defaults of flags, and the VSPHERE_… variables of its configuration file (see pkg/csi/config and
+// From the environment it reads upstream's X_CSI_MODE, CSI_ENDPOINT, VSPHERE_CSI_CONFIG, NODE_NAME, MAX_VOLUMES_PER_NODE,
+// FULL_SYNC_INTERVAL_MINUTES and VOLUME_HEALTH_INTERVAL_MINUTES as defaults of flags, and the VSPHERE_… variables of its configuration file (see pkg/csi/config and
 // pkg/provider/config).
 func Run(ctx context.Context, own string, args []string) error {
 	cmd, err := parse(args, os.Environ())
@@ -130,7 +130,7 @@ func (c *command) runController(ctx context.Context, log *slog.Logger) error {
 			ReadOptions: reading, File: c.controller.config, Period: c.controller.configPeriod,
 			UserAgent: UserAgent, CallTimeout: c.controller.callTimeout, MaxWait: c.controller.maxWait,
 		},
-		Kubernetes: k, TagRefresh: c.controller.tagRefresh, FullSync: c.controller.fullSync, Lead: lead, Metrics: m, Logger: log,
+		Kubernetes: k, TagRefresh: c.controller.tagRefresh, FullSync: c.controller.fullSync, VolumeHealth: c.controller.volumeHealth, Lead: lead, Metrics: m, Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)

@@ -1,6 +1,7 @@
 package csi_test
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ import (
 )
 
 // An existing first-class disk that a bound PersistentVolume names is registered with CNS and attaches. CNS shows the volume with
-// the labels of its claim, and with its pod.
+// the labels of its claim, and with its pod. When its datastore is lost and comes back, the claim has that as its health.
 func TestStaticVolume(t *testing.T) {
 	lab := sim.Start(t, twoVCenters)
 	ctx := t.Context()
@@ -32,7 +33,7 @@ func TestStaticVolume(t *testing.T) {
 		Config: config.Options{
 			File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent, CallTimeout: 5 * time.Second,
 		},
-		Kubernetes: k, FullSync: time.Hour, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Kubernetes: k, FullSync: time.Hour, VolumeHealth: time.Hour, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	must(t, err)
 	t.Cleanup(e.Close)
@@ -107,12 +108,30 @@ func TestStaticVolume(t *testing.T) {
 		}
 		slices.Sort(got)
 		if slices.Equal(got, want) {
-			return
+			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("CNS has %s, want %s", strings.Join(got, ", "), strings.Join(want, ", "))
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+	v, _ := lab.VCenter("us")
+	for _, step := range []struct {
+		change func(context.Context, types.ManagedObjectReference, ...types.ManagedObjectReference) error
+		want   string
+	}{{v.Hosts().LoseDatastore, names.Inaccessible}, {v.Hosts().RestoreDatastore, names.Accessible}} {
+		must(t, step.change(ctx, ds.Reference()))
+		for {
+			claim, err := api.PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
+			must(t, err)
+			if claim.Annotations[names.HealthAnnotation] == step.want {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("annotations are %v, want %s", claim.Annotations, step.want)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
 }
 

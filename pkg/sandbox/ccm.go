@@ -108,7 +108,7 @@ func (s *Sandbox) ccmPlace() ccm.Place {
 func (s *Sandbox) registerPrograms(mux *http.ServeMux) {
 	mux.Handle("POST /v1/ccm", control.Request(func(ctx context.Context, r api.CCMRequest) (api.Done, error) { return s.ccm.Swap(ctx, r) }))
 	mux.Handle("POST /v1/ccm/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.ccm.Restart(ctx) }))
-	mux.Handle("GET /v1/csi", control.Answer(func(context.Context) (any, error) { return s.csi.Status() }))
+	mux.Handle("GET /v1/csi", control.Answer(func(ctx context.Context) (any, error) { return s.csi.Status(ctx) }))
 	mux.Handle("POST /v1/csi", control.Request(s.csi.Swap))
 	mux.Handle("POST /v1/csi/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.csi.Restart(ctx) }))
 	mux.HandleFunc("GET /v1/metrics/{component}", func(w http.ResponseWriter, r *http.Request) {

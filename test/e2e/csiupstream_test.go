@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,7 @@ func TestWatchUpstreamCSI(t *testing.T) {
 	if after := s.volumes()["data-web-0"]; after.State != api.VolumeInUse || after.Node != v.Node {
 		t.Errorf("before %+v, after %+v", v, after)
 	}
+	featureStates(s)
 	s.Run("down")
 
 	dir := h.artifacts("judged")
@@ -67,6 +69,35 @@ func TestWatchUpstreamCSI(t *testing.T) {
 	}
 	if found, err := exec.Command("grep", "-rl", upstreamLine, dir).Output(); err != nil {
 		t.Errorf("no log of the driver has its line: %v, %s", err, found)
+	}
+}
+
+// featureStates changes a feature state of the driver, as an administrator does: the driver notices, "csi status" shows it, and a restart
+// leaves it as it is.
+func featureStates(s *sandbox) {
+	s.T.Helper()
+	const name, feature = "internal-feature-states.csi.vsphere.vmware.com", "trigger-csi-fullsync"
+	shown := func(want string) func() bool {
+		return func() bool {
+			all, err := s.Client.CSI(s.T.Context())
+			if err != nil {
+				s.T.Fatal(err)
+			}
+			return slices.ContainsFunc(all.Programs, func(p api.CSIProgram) bool {
+				return p.Part == "controller" && len(p.Features) == 1 && p.Features[0].States[feature] == want
+			})
+		}
+	}
+	s.Await("the state of the manifest", time.Minute, shown("false"))
+	s.Run("kubectl", "patch", "configmap", "-n", "vmware-system-csi", name, "--type=merge", "-p", `{"data":{"`+feature+`":"true"}}`)
+	s.Await("the changed state", time.Minute, shown("true"))
+	s.Await("the driver has noticed", time.Minute, func() bool {
+		return strings.Contains(s.Run("csi", "logs"), "Internal feature state values from \\\""+name+"\\\" stored successfully")
+	})
+	s.Run("csi", "restart")
+	s.Await("the changed state after a restart", time.Minute, shown("true"))
+	if status := s.Try("csi", "status").Both(); !strings.Contains(status, feature+"=true") {
+		s.T.Errorf("csi status has no feature state:\n%s", status)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -87,10 +88,33 @@ func TestStatefulSet(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, explained)
 		}
 	}
+	healthOf(s, "data-web-0")
 	backAgain(s)
 	s.Run("kubectl", "delete", "statefulset", "web")
 	s.Run("kubectl", "delete", "pvc", "--all", "--wait=false")
 	s.Await("no volume is left", bound, func() bool { return len(s.volumes()) == 0 })
+}
+
+// healthOf loses the datastore of a volume, and gives it back: the syncer writes that to the claim.
+func healthOf(s *sandbox, claim string) {
+	s.T.Helper()
+	is := func(want string) func() bool {
+		return func() bool { return s.volumes()[claim].Health == want }
+	}
+	s.Await("the health of a new volume", 2*time.Minute, is(names.Accessible)) // the period
+	v := s.volumes()[claim]
+	s.Run("fault", "inject", "datastore.inaccessible", v.VCenter+"/"+v.Datastore)
+	s.Await("its datastore is lost", 30*time.Second, is(names.Inaccessible))
+	want := "volume " + names.Inaccessible + " since"
+	if explained := s.Run("explain", "volume", claim); !strings.Contains(explained, want) {
+		s.T.Errorf("no %q in\n%s", want, explained)
+	}
+	s.Run("fault", "heal", "--all")
+	s.Await("its datastore is back", 30*time.Second, is(names.Accessible))
+	want = names.HealthAnnotation + ": " + names.Accessible
+	if described := s.Run("kubectl", "describe", "pvc", claim); !strings.Contains(described, want) {
+		s.T.Errorf("no %q in\n%s", want, described)
+	}
 }
 
 func (s *sandbox) datastore(vcenter, name string) api.Datastore {

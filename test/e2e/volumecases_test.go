@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -19,6 +20,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
+
+// The files below testdata/volumes are of the kinds that people post about volumes. The annotation "outcome" of an object has its
+// verdict:
+//
+//	bound SIZE           the claim has a volume of this capacity
+//	running              the pod runs and is ready
+//	ready N              the Deployment or StatefulSet has N ready pods; a Deployment with none is not available
+//	endpoints N          the Service has N ready endpoints
+//	taken                the snapshot is ready
+//	not-taken TEXT       the snapshot is not ready, and the text is in its error
+//	waits                the claim or pod is Pending
+//	event REASON: TEXT   it is Pending, and an Event of it has this reason, and the text in its message
 
 // outcomes are the verdicts of a file's objects, by kind and name.
 func outcomes(t *testing.T, text string) map[string]string {
@@ -28,9 +41,6 @@ func outcomes(t *testing.T, text string) map[string]string {
 		var o unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
 			t.Fatalf("%v:\n%s", err, doc)
-		}
-		if o.Object == nil {
-			continue
 		}
 		if outcome := o.GetAnnotations()["outcome"]; outcome != "" {
 			all[o.GetKind()+" "+o.GetName()] = outcome
@@ -43,15 +53,17 @@ func outcomes(t *testing.T, text string) map[string]string {
 type clusterState struct {
 	objects map[string]unstructured.Unstructured
 	events  []corev1.Event
+	slices  []discoveryv1.EndpointSlice
 }
 
 func (s *sandbox) state() clusterState {
 	s.T.Helper()
 	c := clusterState{objects: map[string]unstructured.Unstructured{}}
-	for _, o := range program.Kubectl[unstructured.UnstructuredList](s.Sandbox, "get", "pvc,pods,deployments,statefulsets,volumesnapshots").Items {
+	for _, o := range program.Kubectl[unstructured.UnstructuredList](s.Sandbox, "get", "-A", "pvc,pods,deployments,statefulsets,services,volumesnapshots").Items {
 		c.objects[o.GetKind()+" "+o.GetName()] = o
 	}
-	c.events = program.Kubectl[corev1.EventList](s.Sandbox, "get", "events").Items
+	c.events = program.Kubectl[corev1.EventList](s.Sandbox, "get", "-A", "events").Items
+	c.slices = program.Kubectl[discoveryv1.EndpointSliceList](s.Sandbox, "get", "endpointslices").Items
 	return c
 }
 
@@ -69,16 +81,33 @@ func (c clusterState) differs(object, outcome string) string {
 		size, _, _ := unstructured.NestedString(status, "capacity", "storage")
 		is, _ := resource.ParseQuantity(cmp.Or(size, "0"))
 		if want := resource.MustParse(rest); phase != "Bound" || is.Cmp(want) != 0 {
-			return phase + " " + size
+			return fmt.Sprintf("%s %s, with Events %q", phase, size, c.warnings(object))
 		}
 	case "running":
-		if phase != "Running" || !c.condition(status, "Ready") {
-			return phase
+		if phase != "Running" || !condition(status, "Ready") {
+			return fmt.Sprintf("%s, with Events %q", phase, c.warnings(object))
 		}
 	case "ready":
 		n, _, _ := unstructured.NestedInt64(status, "readyReplicas")
 		if _, observed := status["observedGeneration"]; !observed || strconv.FormatInt(n, 10) != rest {
 			return fmt.Sprintf("%d ready", n)
+		}
+		if o.GetKind() == "Deployment" && condition(status, "Available") != (n > 0) {
+			return fmt.Sprintf("%d ready, and available", n)
+		}
+	case "endpoints":
+		if n := c.endpoints(o.GetName()); strconv.Itoa(n) != rest {
+			return fmt.Sprintf("%d ready endpoints", n)
+		}
+	case "taken", "not-taken":
+		ready, _, _ := unstructured.NestedBool(status, "readyToUse")
+		message, _, _ := unstructured.NestedString(status, "error", "message")
+		if ready != (verdict == "taken") || !ready && (message == "" || !strings.Contains(message, rest)) {
+			return fmt.Sprintf("ready %v, with error %q", ready, message)
+		}
+	case "waits":
+		if phase != "Pending" {
+			return phase
 		}
 	case "event":
 		reason, text, _ := strings.Cut(rest, ": ")
@@ -94,12 +123,24 @@ func (c clusterState) differs(object, outcome string) string {
 	return ""
 }
 
-func (c clusterState) condition(status map[string]any, kind string) bool {
+func condition(status map[string]any, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(status, "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {
 		m, _ := c.(map[string]any)
 		return m["type"] == kind && m["status"] == "True"
 	})
+}
+
+// endpoints counts the ready endpoints of a Service.
+func (c clusterState) endpoints(service string) (n int) {
+	for _, slice := range c.slices {
+		for _, e := range slice.Endpoints {
+			if slice.Labels[discoveryv1.LabelServiceName] == service && e.Conditions.Ready != nil && *e.Conditions.Ready {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // warnings lists the messages of an object's Events.
@@ -112,253 +153,113 @@ func (c clusterState) warnings(object string) (all []string) {
 	return all
 }
 
-// judge applies files of testdata/volumes, filled in, and compares their objects with their verdicts. It returns the text.
-func (s *sandbox) judge(fill *strings.Replacer, files ...string) (all string) {
+// judge applies the files of testdata/volumes that match a pattern, with the names of fill replaced by their values, and compares
+// their objects with their verdicts, in a subtest for each file.
+func (s *sandbox) judge(pattern string, fill ...string) {
 	s.T.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "volumes", pattern))
+	if err != nil || len(files) == 0 {
+		s.T.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	var all []string
+	wanted := map[string]map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join("testdata", "volumes", file))
+		text, err := os.ReadFile(file)
 		if err != nil {
 			s.T.Fatal(err)
 		}
-		filled := fill.Replace(string(text))
-		s.Run("kubectl", "apply", "-f", s.File(file, filled))
-		all += filled + "\n---\n"
+		filled := strings.NewReplacer(fill...).Replace(string(text))
+		wanted[file] = outcomes(s.T, filled)
+		all = append(all, strings.TrimSpace(filled))
 	}
-	wanted, began := outcomes(s.T, all), time.Now()
+	s.Run("kubectl", "apply", "-f", s.File("judged.yaml", strings.Join(all, "\n---\n")))
+	began := time.Now()
 	var state clusterState
 	s.Await("the outcomes", 3*time.Minute, func() bool {
 		state = s.state()
-		for object, outcome := range wanted {
-			if state.differs(object, outcome) != "" {
-				return time.Since(began) > 90*time.Second
+		for _, objects := range wanted {
+			for object, outcome := range objects {
+				if state.differs(object, outcome) != "" {
+					return time.Since(began) > 90*time.Second
+				}
 			}
 		}
 		return true
 	})
-	for object, outcome := range wanted {
-		s.T.Run(object, func(t *testing.T) {
-			if is := state.differs(object, outcome); is != "" {
-				t.Errorf("%s, want %s", is, outcome)
+	for _, file := range files {
+		s.T.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			for object, outcome := range wanted[file] {
+				if is := state.differs(object, outcome); is != "" {
+					t.Errorf("%s: %s, want %s", object, is, outcome)
+				}
 			}
 		})
 	}
-	return all
 }
 
-// Files about volumes as people post them: each object gets as far as its annotation says, and an Event has the reason if that is
-// not far. Then what people do with such objects afterwards.
+// after is what people do with the objects of a case, once they have the outcomes.
+type after struct {
+	name string // of the case
+	run  func(s *sandbox)
+	core bool // with -short, too
+}
+
+// each runs them in this order; with -short, the core of them.
+func (s *sandbox) each(all []after) {
+	s.T.Helper()
+	for _, a := range all {
+		if testing.Short() && !a.core {
+			continue
+		}
+		s.T.Run(a.name, func(t *testing.T) { a.run((&home{s.In(t)}).attach(s.Name)) })
+	}
+}
+
+// Each object of a file gets as far as its annotation says, and an Event has the reason if that is not far. Then what people do with
+// such objects afterwards.
 func TestVolumeCases(t *testing.T) {
 	t.Parallel()
-	long(t)
 	s := newHome(t).up("volumecases", "zones-us-eu", "--csi", "builtin")
 	ds := s.datastore("us", "dceast-ds")
 	disk := func(vcenter, datacenter, datastore, size, name string) string {
 		return strings.TrimSpace(s.Run("govc", "--vcenter", vcenter, "disk.create", "-dc", datacenter, "-ds", datastore, "-size", size, name))
 	}
 	shop := disk("us", "dceast", ds.Name, "2G", "shop-disk")
-	fill := []string{"DATASTORE_URL", ds.URL, "DATASTORE", ds.Name, "FCD-SHOP", shop}
+	fill := []string{"DATASTORE_URL", ds.URL, "DATASTORE_UPPER", strings.ToUpper(ds.URL), "DATASTORE_PATH", ds.Path, "DATASTORE", ds.Name, "FCD-SHOP", shop}
 	for _, name := range []string{"FCD-READ-ONLY", "FCD-MANY-READERS", "FCD-OTHER-SIZE"} {
 		fill = append(fill, name, disk("us", "dceast", ds.Name, "1G", name))
 	}
 	fill = append(fill, "FCD-UPPER", strings.ToUpper(disk("us", "dceast", ds.Name, "1G", "upper")))
 	fill = append(fill, "FCD-ELSEWHERE", disk("eu", "dceu", "dceu-ds", "1G", "elsewhere"))
-	filled := s.judge(strings.NewReplacer(fill...), "cases.yaml", "handles.yaml")
-	for _, after := range []struct {
-		name string
-		run  func(s *sandbox)
-	}{
-		{"Registered", func(s *sandbox) { s.registered(shop) }},
-		{"RawBlock", rawBlock},
-		{"PastTheScheduler", pastTheScheduler},
-		{"SnapshotLimit", snapshotLimit},
-		{"ExpansionTakenBack", expansionTakenBack},
-		{"PolicyMadeLater", func(s *sandbox) { s.policyMadeLater(ds.Path) }},
-		{"DiskOnAnotherVM", func(s *sandbox) { s.diskOnAnotherVM(docOf(t, filled, "kind: Pod\nmetadata: {name: held,")) }},
-		{"HiddenUUIDs", hiddenUUIDs},
-		{"BoundAgain", boundAgain},
-		{"TwoNames", twoNames},
-		{"DeletedFromTheEnd", deletedFromTheEnd},
-		{"LongNames", longNames},
-		{"SnapshotsByHandle", snapshotsByHandle},
-		{"RetentionPolicy", retentionPolicy},
-	} {
-		t.Run(after.name, func(t *testing.T) { after.run((&home{s.In(t)}).attach(s.Name)) })
-	}
-}
-
-// registered: a disk that a PersistentVolume names is a volume, and CNS knows its claim with its labels, and its pod.
-func (s *sandbox) registered(disk string) {
-	s.Await("CNS knows the pod", time.Minute, func() bool {
-		record := s.record("us", disk)
-		return strings.Contains(record, `"POD"`) && strings.Contains(record, `"shop"`)
+	t.Run("posted", func(t *testing.T) { (&home{s.In(t)}).attach(s.Name).judge("posted/*.yaml", fill...) })
+	t.Run("afterwards", func(t *testing.T) {
+		(&home{s.In(t)}).attach(s.Name).each([]after{
+			{name: "01-pending", run: pendingExplained},
+			{name: "05-rawblock", run: rawBlock, core: true},
+			{name: "07-rwop", run: func(s *sandbox) { s.judge("later/07-rwop.yaml") }},
+			{name: "12-policy-none", run: func(s *sandbox) { s.policyMadeLater(ds.Path) }},
+			{name: "13-static", run: func(s *sandbox) { s.registered(shop) }, core: true},
+			{name: "14-metadata", run: labeledLater, core: true},
+			{name: "15-order", run: deletedFromTheEnd},
+			{name: "17-reimport", run: boundByHand},
+			{name: "18-same-handle", run: twoNames},
+			{name: "19-renamed", run: boundAgain},
+			{name: "23-moved", run: diskOnAnotherVM},
+			{name: "24-drain", run: drained},
+			{name: "25-enableuuid", run: hiddenUUIDs},
+			{name: "26-expand", run: expansions},
+			{name: "26c", run: expansionTakenBack, core: true},
+			{name: "27b-snaps", run: func(s *sandbox) { s.judge("later/27b-snaps.yaml") }},
+			{name: "28-restore", run: snapshotsByHandle},
+			{name: "29-snapshot-limit", run: snapshotLimit, core: true},
+			{name: "30-long", run: longNames},
+			{name: "31-helmlike", run: mountedParts},
+			{name: "attachment-deleted", run: attachedAgain},
+			{name: "37-retention", run: retentionPolicy},
+			{name: "40-ready-unmounted", run: unavailable},
+			{name: "l11-nodename", run: pastTheScheduler},
+		})
 	})
-}
-
-// record is what CNS has recorded for a volume, as JSON.
-func (s *sandbox) record(vcenter, id string) string {
-	s.T.Helper()
-	return s.Run("govc", "--vcenter", vcenter, "volume.ls", "-json", id)
-}
-
-// rawBlock: the commands show why a hollow node refuses a raw block volume.
-func rawBlock(s *sandbox) {
-	if v := s.volumes()["raw"]; !strings.Contains(v.Waits, "a hollow kubelet cannot map devices to pods") {
-		s.T.Errorf("%+v", v)
-	}
-	if text := s.Run("explain", "volume", "raw"); !strings.Contains(text, "a hollow kubelet") {
-		s.T.Error(text)
-	}
-}
-
-// pastTheScheduler: a pod with nodeName never gets a volume of a class that waits for the scheduler, and the command says so.
-func pastTheScheduler(s *sandbox) {
-	if v := s.volumes()["past-the-scheduler"]; v.State != api.VolumePending || !strings.Contains(v.Try, "nodeSelector") {
-		s.T.Errorf("%+v", v)
-	}
-}
-
-// snapshotLimit: a VolumeSnapshot beyond the limit is not taken, can be deleted at once, and is not taken later.
-func snapshotLimit(s *sandbox) {
-	var text strings.Builder
-	for i := range 4 {
-		fmt.Fprintf(&text, "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: picture-%d}\n"+
-			"spec: {volumeSnapshotClassName: vsphere, source: {persistentVolumeClaimName: pictures}}\n---\n", i)
-	}
-	s.Run("kubectl", "apply", "-f", s.File("snapshots.yaml", text.String()))
-	taken := func() (ready, not []string) {
-		for _, o := range program.Kubectl[unstructured.UnstructuredList](s.Sandbox, "get", "volumesnapshots").Items {
-			if is, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse"); is {
-				ready = append(ready, o.GetName())
-			} else {
-				not = append(not, o.GetName())
-			}
-		}
-		return ready, not
-	}
-	var beyond []string
-	s.Await("three are taken", time.Minute, func() bool {
-		var ready []string
-		ready, beyond = taken()
-		return len(ready) == 3
-	})
-	s.Await("the driver refuses the fourth", time.Minute, func() bool {
-		return strings.Contains(s.Run("kubectl", "get", "events", "-o", "jsonpath={.items[*].message}"), "limit reached")
-	})
-	s.Run("kubectl", "delete", "volumesnapshot", beyond[0], "--timeout=60s")
-	s.Run("kubectl", "delete", "volumesnapshots", "--all", "--timeout=60s")
-	s.Run("kubectl", "delete", "pvc", "pictures", "--timeout=60s")
-	s.Await("the volume is gone", time.Minute, func() bool { _, is := s.volumes()["pictures"]; return !is })
-}
-
-// expansionTakenBack: a claim that asked for more than there is can ask for less.
-func expansionTakenBack(s *sandbox) {
-	ask := func(size string) {
-		s.Run("kubectl", "patch", "pvc", "growing", "-p", `{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`)
-	}
-	ask("5Ti")
-	s.Await("the expansion fails", time.Minute, func() bool {
-		return strings.Contains(s.Run("kubectl", "get", "events", "--field-selector", "reason=VolumeResizeFailed", "-o", "jsonpath={.items[*].message}"), "no space")
-	})
-	ask("3Gi")
-	s.Await("the disk has 3 GiB", time.Minute, func() bool { return s.volumes()["growing"].CapacityBytes == 3<<30 })
-}
-
-// policyMadeLater: a claim whose storage policy does not exist yet is retried soon, at any speed.
-func (s *sandbox) policyMadeLater(datastore string) {
-	for _, args := range [][]string{
-		{"tags.category.create", "-t", "Datastore", "grade"},
-		{"tags.create", "-c", "grade", "silver"},
-		{"tags.attach", "-c", "grade", "silver", datastore},
-		{"storage.policy.create", "-category", "grade", "-tag", "silver", "Silver"},
-	} {
-		s.Run(append([]string{"govc", "--vcenter", "us"}, args...)...)
-	}
-	s.Await("the claim is bound", 2*time.Minute, func() bool { return s.volumes()["policy-later"].State == api.VolumeDetached })
-}
-
-// diskOnAnotherVM: a disk that another client attached blocks its pod, and the advice helps.
-func (s *sandbox) diskOnAnotherVM(pod string) {
-	s.Run("kubectl", "delete", "pod", "held", "--timeout=60s")
-	v := s.awaitVolume("held", api.VolumeDetached, time.Minute)
-	s.Run("govc", "--vcenter", "eu", "disk.attach", "-dc", "dceu", "-ds", v.Datastore, "-vm", "worker-eu-2", v.Handle)
-	s.Run("kubectl", "apply", "-f", s.File("held.yaml", pod))
-	if v = s.awaitVolume("held", api.VolumeBlocked, time.Minute); v.Try != "vsphere-sandbox volume detach default/held" {
-		s.T.Errorf("%+v", v)
-	}
-	s.Run("volume", "detach", "default/held")
-	s.awaitVolume("held", api.VolumeInUse, 2*time.Minute)
-}
-
-// docOf returns the document of a file that has a text.
-func docOf(t *testing.T, file, text string) string {
-	t.Helper()
-	all := strings.Split(file, "\n---\n")
-	i := slices.IndexFunc(all, func(doc string) bool { return strings.Contains(doc, text) })
-	if i < 0 {
-		t.Fatalf("there is no %q", text)
-	}
-	return all[i]
-}
-
-// hiddenUUIDs: the guest of a VM with disk.EnableUUID FALSE does not find the disk of a volume, and an Event says so. With TRUE it
-// finds it.
-func hiddenUUIDs(s *sandbox) {
-	s.Run("govc", "--vcenter", "us", "vm.change", "-dc", "dcwest", "-e", "disk.enableuuid=FALSE", "-vm", "worker-west-1")
-	s.Run("kubectl", "apply", "-f", s.File("hidden.yaml", `
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: hidden}
-spec: {accessModes: [ReadWriteOnce], storageClassName: vsphere, resources: {requests: {storage: 1Gi}}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: hidden}
-spec:
-  nodeSelector: {kubernetes.io/hostname: worker-west-1}
-  terminationGracePeriodSeconds: 1
-  containers: [{name: app, image: "registry.k8s.io/pause:3.10", volumeMounts: [{name: data, mountPath: /data}]}]
-  volumes: [{name: data, persistentVolumeClaim: {claimName: hidden}}]
-`))
-	s.Await("the node service does not find it", time.Minute, func() bool {
-		return strings.Contains(s.volumes()["hidden"].Waits, "not attached to node")
-	})
-	s.Run("govc", "--vcenter", "us", "vm.change", "-dc", "dcwest", "-e", "disk.enableuuid=TRUE", "-vm", "worker-west-1")
-	s.awaitVolume("hidden", api.VolumeInUse, time.Minute)
-}
-
-// boundAgain: a retained volume that another PersistentVolume names is not orphaned, and CNS knows it by that.
-func boundAgain(s *sandbox) {
-	v := s.volumes()["first-name"]
-	s.Run("kubectl", "delete", "pvc", "first-name", "--timeout=60s")
-	s.Run("kubectl", "apply", "-f", s.File("again.yaml", `
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: second-name}
-spec:
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  persistentVolumeReclaimPolicy: Delete
-  storageClassName: kept
-  csi: {driver: csi.vsphere.vmware.com, fsType: ext4, volumeHandle: `+v.Handle+`}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: second-name}
-spec: {accessModes: [ReadWriteOnce], storageClassName: kept, volumeName: second-name, resources: {requests: {storage: 1Gi}}}
-`))
-	s.Run("kubectl", "delete", "pv", v.Name, "--timeout=60s")
-	s.Await("CNS knows the second name alone", time.Minute, func() bool {
-		record := s.record(v.VCenter, v.Handle)
-		return strings.Contains(record, `"second-name"`) && !strings.Contains(record, `"first-name"`)
-	})
-	all, err := s.Client.Volumes(s.T.Context())
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	all = slices.DeleteFunc(all, func(other api.Volume) bool { return other.Handle != v.Handle && other.Name != v.Handle })
-	if len(all) != 1 || all[0].Claim != "default/second-name" {
-		s.T.Errorf("%+v", all)
-	}
 }
 
 // A file volume is written on one node and read on another. The cluster has a zone without a region, where volumes are made as

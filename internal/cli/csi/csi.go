@@ -1,8 +1,10 @@
 package csi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +142,10 @@ separate program, and the stock sidecars, of each replica; and the node services
 of all nodes in one row. LEADER marks those that hold their Lease. SOURCE says
 whose program each part is. Exits with 3 when the driver is not healthy, when a
 node does not take volumes, or when the newest build of a program that
---csi-watch watches did not start.`,
+--csi-watch watches did not start.
+
+Below the table are the feature states that a driver of another project reads
+from its ConfigMap; with -o json, they are in the rows of controller and syncer.`,
 		func(ctx context.Context, flags output.Flags) error { return status(ctx, d, flags) })
 }
 
@@ -163,11 +168,25 @@ func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
 	if s.Node.Why != "" {
 		fmt.Fprintln(d.Streams.Err, "note:", s.Node.Why)
 	}
+	if i := slices.IndexFunc(s.Programs, func(p api.CSIProgram) bool { return len(p.Features) > 0 }); i >= 0 {
+		for _, f := range s.Programs[i].Features {
+			fmt.Fprintf(d.Streams.Err, "note: feature states of ConfigMap %s: %s\n", f.ConfigMap, statesText(f))
+		}
+	}
 	all := make([]api.Component, len(rows))
 	for i, c := range rows {
 		all[i] = c.Component
 	}
 	return component.Degraded(all, "csi-controller")
+}
+
+// statesText is feature states in one line: NAME=VALUE, in the order of names.
+func statesText(f api.FeatureStates) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(f.States)) {
+		all = append(all, name+"="+f.States[name])
+	}
+	return cmp.Or(f.Error, strings.Join(all, ", "), "none")
 }
 
 func table(now time.Time) output.Kind[api.CSIProgram] {

@@ -318,6 +318,7 @@ func reportVolume(w io.Writer, v api.Volume) error {
 	}
 	line("StorageClass", v.StorageClass)
 	line("CNS volume", v.Handle)
+	line("Name in CNS", v.CNSName)
 	line("Size", output.Bytes(v.CapacityBytes))
 	if v.Datastore != "" {
 		line("Datastore", v.Datastore+" of vCenter "+v.VCenter)

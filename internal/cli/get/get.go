@@ -141,7 +141,7 @@ func NewCmdVolumes(d *command.Deps, runF func(context.Context, *options) error) 
 		list: (*api.Client).Volumes,
 		names: func(v api.Volume) []string {
 			_, claim, _ := strings.Cut(v.Claim, "/")
-			return []string{v.Name, v.Claim, claim, v.Handle}
+			return []string{v.Name, v.Claim, claim, v.Handle, v.CNSName}
 		},
 		one: "volume", many: "volumes",
 		columns: "claim, PersistentVolume, datastore, VM, node and pods,\nstate, and what the volume waits for. NAME is a claim, a PersistentVolume or an\nID in CNS",

@@ -39,6 +39,9 @@ etcd that can be reached.`,
 }
 
 func runEtcdctl(ctx context.Context, o *options) error {
+	if err := o.nameFirst("etcdctl"); err != nil {
+		return err
+	}
 	needed := len(o.args) > 0 && o.args[0] != "help" && o.args[0] != "version" && !slices.Contains(o.args, "-h") && !slices.Contains(o.args, "--help")
 	s, err := o.status(ctx)
 	if err == nil && needed {

@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubernetes"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/kubernetes/contract"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -73,7 +75,27 @@ with a Supervisor has the context "supervisor", too.`,
 // collect is kubectl's GOGC. Most commands end before they have made as much garbage, and take 10 to 20% less CPU time.
 const collect = "400"
 
+// nameFirst returns the error for arguments that begin with the flag --name, which would be passed to a program without it.
+func (o *options) nameFirst(word string) error {
+	if len(o.args) == 0 {
+		return nil
+	}
+	flag, value, joined := strings.Cut(o.args[0], "=")
+	if flag != "--name" {
+		return nil
+	}
+	rest := o.args[1:]
+	if !joined && len(rest) > 0 {
+		value, rest = rest[0], rest[1:]
+	}
+	try := strings.Join(append([]string{command.Program, "--name", cmp.Or(value, "NAME"), word}, rest...), " ")
+	return report.UsageError(try, "--name must come before the word %s", word)
+}
+
 func run(ctx context.Context, o *options) error {
+	if err := o.nameFirst("kubectl"); err != nil {
+		return err
+	}
 	s, err := o.aim(ctx)
 	if err != nil && needsCluster(o.args) {
 		return err

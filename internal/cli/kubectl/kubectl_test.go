@@ -78,6 +78,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Neither program has a flag --name in front of its commands, so it was meant for this one.
+func TestNameFirst(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	for args, try := range map[string]string{
+		"--name x get pods": "vsphere-sandbox --name x kubectl get pods", "--name=x get pods": "vsphere-sandbox --name x kubectl get pods",
+		"--name": "vsphere-sandbox --name NAME kubectl",
+	} {
+		if r := e.Run(t.Context(), NewCmdKubectl(e.Deps, nil), strings.Fields(args)...); r.Exit != report.Usage || r.Try != try {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := e.Run(t.Context(), NewCmdEtcdctl(e.Deps, nil), "--name", "x", "get", "/"); r.Exit != report.Usage || r.Try != "vsphere-sandbox --name x etcdctl get /" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestWithoutASandbox(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	ran := false

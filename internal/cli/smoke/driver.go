@@ -146,6 +146,16 @@ func sanity(ctx context.Context, suite, dir string) (smoke.Sanity, error) {
 	return readSanity(text)
 }
 
+// sanityReason is the first line of a failure, with the first answer of the driver below it.
+func sanityReason(message string) string {
+	reason, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	if i := strings.Index(rest, "rpc error: "); i >= 0 {
+		answer, _, _ := strings.Cut(rest[i:], "\n")
+		reason += " " + answer
+	}
+	return reason
+}
+
 // readSanity reads the JUnit report of the suite.
 func readSanity(text []byte) (smoke.Sanity, error) {
 	var doc struct {
@@ -171,8 +181,7 @@ func readSanity(text []byte) (smoke.Sanity, error) {
 		case "skipped", "pending":
 			got.Skipped++
 		default:
-			reason, _, _ := strings.Cut(strings.TrimSpace(c.Failure.Message), "\n")
-			got.Failed = append(got.Failed, strings.TrimPrefix(c.Name, "[It] ")+": "+cmp.Or(reason, c.Status))
+			got.Failed = append(got.Failed, smoke.SanityFailure{Test: strings.TrimPrefix(c.Name, "[It] "), Reason: cmp.Or(sanityReason(c.Failure.Message), c.Status)})
 		}
 	}
 	if got.Passed+got.Skipped+len(got.Failed) == 0 {

@@ -13,7 +13,7 @@ const sanityReport = `<testsuites tests="6" disabled="2" errors="0" failures="1"
   <testsuite name="CSI Driver Test Suite" tests="6">
     <testcase name="[BeforeSuite]" classname="s" status="passed" time="0"></testcase>
     <testcase name="[It] Node Service NodeGetInfo should return appropriate values" classname="s" status="failed" time="0.01">
-      <failure message="Expected&#xA;    &lt;*csi.Topology&gt;: nil" type="failed"></failure>
+      <failure message="Expected&#xA;    &lt;*status.Error&gt;:&#xA;    rpc error: code = Internal desc = no&#xA;to be nil" type="failed"></failure>
     </testcase>
     <testcase name="[It] Identity Service Probe should return" classname="s" status="passed" time="0"></testcase>
     <testcase name="[It] Controller Service CreateVolume works" classname="s" status="timedout" time="60"></testcase>
@@ -24,8 +24,9 @@ const sanityReport = `<testsuites tests="6" disabled="2" errors="0" failures="1"
 
 func TestReadSanity(t *testing.T) {
 	got, err := readSanity([]byte(sanityReport))
-	want := smoke.Sanity{Passed: 1, Skipped: 2, Failed: []string{
-		"Node Service NodeGetInfo should return appropriate values: Expected", "Controller Service CreateVolume works: timedout",
+	want := smoke.Sanity{Passed: 1, Skipped: 2, Failed: []smoke.SanityFailure{
+		{Test: "Node Service NodeGetInfo should return appropriate values", Reason: "Expected rpc error: code = Internal desc = no"},
+		{Test: "Controller Service CreateVolume works", Reason: "timedout"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -216,6 +216,7 @@ func Volumes() output.Kind[api.Volume] {
 			{Header: "NODE", Wide: true, Value: func(v api.Volume) string { return v.Node }},
 			{Header: "PODS", Wide: true, Value: func(v api.Volume) string { return output.Join(v.Pods) }},
 			{Header: "STATE", Value: func(v api.Volume) string { return string(v.State) }},
+			{Header: "HEALTH", Wide: true, Value: func(v api.Volume) string { return v.Health }},
 			{Header: "CNS-ID", Wide: true, Value: func(v api.Volume) string { return v.Handle }},
 			{Header: "VCENTER", Wide: true, Value: func(v api.Volume) string { return v.VCenter }},
 			{Header: "CLASS", Wide: true, Value: func(v api.Volume) string { return v.StorageClass }},

@@ -39,6 +39,15 @@ func FileSystems() []string { return []string{"ext4", "ext3", "xfs"} }
 // NetworkFileSystems returns the file systems that stand for a file volume.
 func NetworkFileSystems() []string { return []string{"nfs4", "nfs"} }
 
+// The annotations of a claim with the health of its volume, and the values of the first, as upstream's syncer writes them on a Supervisor
+// (pkg/syncer/types.go).
+const (
+	HealthAnnotation          = "volumehealth.storage.kubernetes.io/health"
+	HealthTimestampAnnotation = "volumehealth.storage.kubernetes.io/health-timestamp"
+	Accessible                = "accessible"
+	Inaccessible              = "inaccessible"
+)
+
 // TopologyPrefix is the prefix of a tag category's name in topology keys: topology.csi.vmware.com/k8s-zone.
 const TopologyPrefix = "topology.csi.vmware.com/"
 

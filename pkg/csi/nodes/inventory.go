@@ -207,8 +207,9 @@ func watchSpec(tags bool) vcenter.WatchSpec {
 	return spec
 }
 
-// apply applies a batch of updates in one step, and reports whether a node may have moved, or may reach other datastores.
-func (p *inventory) apply(batch []vcenter.Update) (moved bool) {
+// apply applies a batch of updates in one step. moved reports whether a node may have moved, or may reach other datastores; reach
+// whether a datastore is reached that was not, or the other way round.
+func (p *inventory) apply(batch []vcenter.Update) (moved, reach bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, u := range batch {
@@ -216,12 +217,12 @@ func (p *inventory) apply(batch []vcenter.Update) (moved bool) {
 		case "VirtualMachine":
 			moved = p.applyVM(u) || moved
 		case "Datastore":
-			p.applyDatastore(u)
+			reach = p.applyDatastore(u) || reach
 		default:
 			moved = p.applyEntity(u) || moved
 		}
 	}
-	return moved
+	return moved, reach
 }
 
 func (p *inventory) applyVM(u vcenter.Update) (moved bool) {
@@ -325,14 +326,14 @@ func (p *inventory) applyEntity(u vcenter.Update) (moved bool) {
 	return !known || e != old
 }
 
-func (p *inventory) applyDatastore(u vcenter.Update) {
+func (p *inventory) applyDatastore(u vcenter.Update) (reach bool) {
 	old := p.datastores[u.Ref]
 	if u.Kind == vcenter.Leave {
 		delete(p.datastores, u.Ref)
-		return
+		return old != nil
 	}
 	if old == nil && u.Kind == vcenter.Modify {
-		return
+		return false
 	}
 	fresh := &datastore{ref: u.Ref}
 	if u.Kind == vcenter.Modify {
@@ -342,6 +343,17 @@ func (p *inventory) applyDatastore(u vcenter.Update) {
 		fresh.set(c)
 	}
 	p.datastores[u.Ref] = fresh
+	return old != nil && old.reached() != fresh.reached()
+}
+
+// reached reports whether a host reaches the datastore, so that its volumes are usable.
+func (d *datastore) reached() bool {
+	for _, m := range d.mounts {
+		if m.accessible {
+			return d.accessible
+		}
+	}
+	return false
 }
 
 func (d *datastore) set(c types.PropertyChange) {

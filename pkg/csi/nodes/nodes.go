@@ -176,8 +176,12 @@ var _ vcenter.EventHandler = feed{}
 
 // Update implements [vcenter.Handler].
 func (f feed) Update(batch []vcenter.Update) {
-	if f.inventory.apply(batch) && f.inSync() {
+	moved, reach := f.inventory.apply(batch)
+	if moved && f.inSync() {
 		f.changed()
+	}
+	if reach && f.reach != nil {
+		f.reach()
 	}
 }
 
@@ -213,6 +217,7 @@ type member struct {
 	tags        *tagIndex
 	policies    policies
 	changed     func() // called when nodes may have moved; must not block
+	reach       func() // is Config.OnReach
 
 	mu     sync.Mutex
 	synced bool
@@ -223,7 +228,7 @@ func newMember(cfg *Config, vc VCenter, categories []Category, changed func()) *
 	log := cfg.Logger.With("vcenter", vc.Client.Name())
 	return &member{
 		client: vc.Client, datacenters: vc.Datacenters, categories: categories, log: log,
-		inventory: newInventory(), tags: newTagIndex(cfg, vc.Client, categories, log, changed), changed: changed,
+		inventory: newInventory(), tags: newTagIndex(cfg, vc.Client, categories, log, changed), changed: changed, reach: cfg.OnReach,
 	}
 }
 
@@ -289,6 +294,8 @@ type Config struct {
 	TagRefresh time.Duration
 	// TagPause is the least time between two reads of tags; 300 ms when zero.
 	TagPause time.Duration
+	// OnReach, if set, is called when a datastore has come into the reach of a host, or no host reaches it any more. It must not block.
+	OnReach func()
 	// Logger receives changes of state; discarded when nil.
 	Logger *slog.Logger
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -327,7 +328,7 @@ func (s *placement) fit(m *member, where string, nodes []*placedNode) (fit []*da
 	stores := m.inventory.stores()
 	if url := s.want.DatastoreURL; url != "" {
 		hint := ""
-		if i := slices.IndexFunc(stores, func(d *datastore) bool { return d.name == url }); i >= 0 {
+		if i := slices.IndexFunc(stores, func(d *datastore) bool { return d.name == path.Base(url) }); i >= 0 {
 			hint = ": write its URL, " + stores[i].url
 		}
 		if stores = slices.DeleteFunc(stores, func(d *datastore) bool { return !sameURL(d.url, url) }); len(stores) == 0 {

@@ -104,6 +104,11 @@ func TestPlaces(t *testing.T) {
 			err:  volume.ErrNotFound, why: `has no datastore with the URL "ds-shared": write its URL, ` + urlShared,
 		},
 		{
+			name: "an inventory path for a url",
+			want: volume.Requirement{Requisite: []volume.Segment{b}, DatastoreURL: "/DC0/datastore/ds-shared"},
+			err:  volume.ErrNotFound, why: "write its URL, " + urlShared,
+		},
+		{
 			name: "space",
 			want: volume.Requirement{Requisite: []volume.Segment{a}, Capacity: 60 * gi},
 			out:  []string{"us: ds-a in us-a"},

@@ -316,7 +316,7 @@ func controllerRules() []rbacv1.PolicyRule {
 		rule(vmware, "cnsvspherevolumemigrations", "list", "create", "delete"),
 		// pkg/csi/syncer: the objects in CNS's records, and requests for a full sync.
 		rule(core, "persistentvolumes", "list", "watch"),
-		rule(core, "persistentvolumeclaims", "list", "watch"),
+		rule(core, "persistentvolumeclaims", "list", "watch", "patch"), // their health
 		rule(core, "pods", "list", "watch"),
 		rule(vmware, "triggercsifullsyncs", "get", "list", "watch", "create", "update"),
 		// The cluster's UID, if no cluster-id is configured.

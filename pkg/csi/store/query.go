@@ -86,6 +86,11 @@ func healthy(v cnstypes.CnsVolume) bool {
 		access != "red" && access != "inaccessible" && !strings.HasPrefix(access, "not")
 }
 
+// healthUnknown reports whether CNS does not know the health of a volume.
+func healthUnknown(v cnstypes.CnsVolume) bool {
+	return healthy(v) && (v.HealthStatus == "" || strings.EqualFold(v.HealthStatus, "unknown"))
+}
+
 func isBlock(v cnstypes.CnsVolume) bool {
 	return v.VolumeType == "" || v.VolumeType == string(cnstypes.CnsVolumeTypeBlock)
 }

@@ -25,7 +25,9 @@ func (s *Store) Records(ctx context.Context) (all []volume.Record, err error) {
 		defer wrapError(c, &err, "records of volumes")
 		volumes, err := c.query(ctx, cnstypes.CnsQueryFilter{ContainerClusterIds: []string{s.opts.Cluster.ID}})
 		for _, v := range volumes {
-			records = append(records, volume.Record{Volume: c.toVolume(v), Entities: entitiesOf(s.opts.Cluster, v.Metadata)})
+			records = append(records, volume.Record{
+				Volume: c.toVolume(v), Entities: entitiesOf(s.opts.Cluster, v.Metadata), HealthUnknown: healthUnknown(v),
+			})
 		}
 		return records, err
 	})

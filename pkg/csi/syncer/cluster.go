@@ -49,7 +49,7 @@ func (c *cluster) run(ctx context.Context, all *sync.WaitGroup) error {
 		indexers cache.Indexers
 		changed  func(any)
 	}{
-		{c.pvs, trimPV, cache.Indexers{byVolume: volumeOf, byClaim: claimOf}, c.pvChanged},
+		{c.pvs, trimPV, cache.Indexers{byVolume: volumeOf, byClaim: claimKeyOf}, c.pvChanged},
 		{c.claims, trimClaim, nil, c.claimChanged},
 		{c.pods, trimPod, cache.Indexers{byClaim: claimsOf}, c.podChanged},
 	} {
@@ -118,6 +118,38 @@ func (c *cluster) volumes() map[string]bool {
 	return all
 }
 
+// bound returns the ids of the volumes that have a bound PersistentVolume. The value reports that CNS has or had a record of it: not of
+// an existing disk that is not registered yet.
+func (c *cluster) bound() map[string]bool {
+	all := map[string]bool{}
+	for _, obj := range c.pvs.GetStore().List() {
+		pv := obj.(*corev1.PersistentVolume)
+		id := handle(pv)
+		if id == "" || pv.Status.Phase != corev1.VolumeBound {
+			continue
+		}
+		claim := c.claimOf(pv)
+		all[id] = all[id] || isDynamic(pv) || claim != nil && claim.Annotations[names.HealthAnnotation] != ""
+	}
+	return all
+}
+
+// claimOf returns the claim that a PersistentVolume is bound to, or nil.
+func (c *cluster) claimOf(pv *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	to := pv.Spec.ClaimRef
+	if to == nil {
+		return nil
+	}
+	obj, found, _ := c.claims.GetStore().GetByKey(to.Namespace + "/" + to.Name) // never an error
+	if !found {
+		return nil
+	}
+	if claim := obj.(*corev1.PersistentVolumeClaim); claim.Spec.VolumeName == pv.Name {
+		return claim
+	}
+	return nil
+}
+
 // named returns the PersistentVolumes of a volume, bound ones first.
 func (c *cluster) named(id string) []*corev1.PersistentVolume {
 	found, _ := c.pvs.GetIndexer().ByIndex(byVolume, id) // the index exists
@@ -144,18 +176,13 @@ func (c *cluster) entities(pvs []*corev1.PersistentVolume) []volume.Entity {
 	for _, pv := range pvs {
 		ref := volume.EntityRef{Kind: volume.PV, Name: pv.Name}
 		all = append(all, volume.Entity{EntityRef: ref, Labels: labels(pv.Labels)})
-		to := pv.Spec.ClaimRef
+		to := c.claimOf(pv)
 		if to == nil {
 			continue
 		}
-		key := to.Namespace + "/" + to.Name
-		obj, found, _ := c.claims.GetStore().GetByKey(key) // never an error
-		if !found || obj.(*corev1.PersistentVolumeClaim).Spec.VolumeName != pv.Name {
-			continue
-		}
 		claim := volume.EntityRef{Kind: volume.PVC, Namespace: to.Namespace, Name: to.Name}
-		all = append(all, volume.Entity{EntityRef: claim, Labels: labels(obj.(*corev1.PersistentVolumeClaim).Labels), Refers: ref})
-		pods, _ := c.pods.GetIndexer().ByIndex(byClaim, key) // the index exists
+		all = append(all, volume.Entity{EntityRef: claim, Labels: labels(to.Labels), Refers: ref})
+		pods, _ := c.pods.GetIndexer().ByIndex(byClaim, to.Namespace+"/"+to.Name) // the index exists
 		for _, obj := range pods {
 			pod := obj.(*corev1.Pod)
 			if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -217,7 +244,7 @@ func volumeOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
-func claimOf(obj any) ([]string, error) {
+func claimKeyOf(obj any) ([]string, error) {
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && handle(pv) != "" && pv.Spec.ClaimRef != nil {
 		return []string{pv.Spec.ClaimRef.Namespace + "/" + pv.Spec.ClaimRef.Name}, nil
 	}
@@ -264,9 +291,15 @@ func trimClaim(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	return &corev1.PersistentVolumeClaim{
+	slim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: trimmed(claim.ObjectMeta), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: claim.Spec.VolumeName},
-	}, nil
+	}
+	for _, key := range []string{names.HealthAnnotation, names.HealthTimestampAnnotation} {
+		if value, ok := claim.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&slim.ObjectMeta, key, value)
+		}
+	}
+	return slim, nil
 }
 
 // trimPod keeps of a pod without claims only its name.

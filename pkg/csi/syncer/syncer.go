@@ -40,6 +40,11 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Period is the time between two full syncs; 30 min when zero, as upstream.
 	Period time.Duration
+	// HealthPeriod is the time between two reads of the health of volumes, which claims get as annotations. A full sync counts as one.
+	// 0 writes no health.
+	HealthPeriod time.Duration
+	// Datastores sends when a datastore has become accessible or inaccessible: the health is read a Delay later. May be nil.
+	Datastores <-chan struct{}
 	// Delay is how long changes of one volume are collected; 1 s when zero.
 	Delay time.Duration
 	// RetryMin and RetryMax bound the time before a failed call is repeated; 1 s and 5 min when zero.
@@ -59,6 +64,7 @@ type Syncer struct {
 	cluster *cluster
 	queue   workqueue.TypedRateLimitingInterface[string] // of volume ids
 	trigger chan int64                                   // numbers of TriggerCsiFullSync objects
+	read    time.Time                                    // when the records were read last; for Run
 
 	mu    sync.Mutex
 	known map[string][]volume.Entity // what CNS has, by volume id
@@ -67,6 +73,7 @@ type Syncer struct {
 	seen map[string]bool
 	// during are volumes whose record was written while a full sync reads: what that has of them may be older.
 	during map[string]bool
+	health map[string]string // of volumes with a bound PersistentVolume, by id: an annotation's value, or "" while it is not known
 }
 
 // New returns a syncer that has not started.
@@ -80,7 +87,7 @@ func New(cfg Config) *Syncer {
 		cfg:     cfg,
 		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](cfg.RetryMin, cfg.RetryMax)),
 		trigger: make(chan int64, 1),
-		known:   map[string][]volume.Entity{}, seen: map[string]bool{}, during: map[string]bool{},
+		known:   map[string][]volume.Entity{}, seen: map[string]bool{}, during: map[string]bool{}, health: map[string]string{},
 	}
 	s.cluster = newCluster(cfg.Client, func(id string) { s.queue.AddAfter(id, cfg.Delay) })
 	return s
@@ -104,16 +111,40 @@ func (s *Syncer) Run(ctx context.Context) error {
 			}
 		})
 	}
+	s.schedule(ctx)
+	return nil
+}
+
+// schedule runs full syncs and reads of the health when they are due, until ctx ends.
+func (s *Syncer) schedule(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Period)
 	defer tick.Stop()
+	var due, settled <-chan time.Time // due: none without a period; settled: set while changes of datastores are collected
+	if s.cfg.HealthPeriod > 0 {
+		due = time.After(s.cfg.HealthPeriod)
+	}
 	for {
 		select {
 		case <-tick.C:
 			_ = s.fullSync(ctx) // logs its error
 		case number := <-s.trigger:
 			s.triggered(ctx, number)
+		case <-due:
+			wait := time.Until(s.read.Add(s.cfg.HealthPeriod))
+			if wait <= 0 {
+				s.readHealth(ctx)
+				wait = s.cfg.HealthPeriod
+			}
+			due = time.After(wait)
+		case <-s.cfg.Datastores:
+			if settled == nil && s.cfg.HealthPeriod > 0 {
+				settled = time.After(s.cfg.Delay)
+			}
+		case <-settled:
+			settled = nil
+			s.readHealth(ctx)
 		case <-ctx.Done():
-			return nil
+			return
 		}
 	}
 }
@@ -124,10 +155,13 @@ func (s *Syncer) fullSync(ctx context.Context) error {
 	s.mu.Lock()
 	s.during = map[string]bool{}
 	s.mu.Unlock()
+	bound := s.cluster.bound()
 	records, err := s.cfg.CNS.Records(ctx)
+	s.read = time.Now()
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Warn("full sync is incomplete", "err", err)
 	}
+	s.setHealth(bound, records, err == nil)
 	volumes := s.cluster.volumes()
 	s.mu.Lock()
 	fresh := make(map[string][]volume.Entity, len(records))
@@ -176,8 +210,13 @@ func (s *Syncer) next(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	if err := s.sync(ctx, id); err != nil && ctx.Err() == nil {
-		s.cfg.Logger.Warn("cannot update the record of a volume", "volume", id, "err", err)
+	pvs := s.cluster.named(id)
+	err := s.sync(ctx, id, pvs)
+	if err != nil {
+		err = fmt.Errorf("record in CNS: %w", err)
+	}
+	if err = errors.Join(err, s.annotate(ctx, id, pvs)); err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Warn("cannot sync a volume", "volume", id, "err", err)
 		s.queue.AddRateLimited(id)
 		return true
 	}
@@ -185,9 +224,8 @@ func (s *Syncer) next(ctx context.Context) bool {
 	return true
 }
 
-// sync brings the record of one volume in agreement.
-func (s *Syncer) sync(ctx context.Context, id string) error {
-	pvs := s.cluster.named(id)
+// sync brings the record of one volume in agreement with its PersistentVolumes.
+func (s *Syncer) sync(ctx context.Context, id string, pvs []*corev1.PersistentVolume) error {
 	want := s.cluster.entities(pvs)
 	s.mu.Lock()
 	have, recorded := s.known[id]
@@ -259,6 +297,7 @@ func (s *Syncer) unrecorded(ctx context.Context, id string, pv *corev1.Persisten
 	s.cfg.Logger.Info("existing disk is a volume now", "volume", id, "pv", pv.Name, "vcenter", v.VCenter)
 	s.event(pv, corev1.EventTypeNormal, "RegisteredVolume", fmt.Sprintf("disk %s is a volume of vcenter %q now", id, v.VCenter))
 	s.put(id, want)
+	s.adopted(v)
 	return true, nil, nil
 }
 

@@ -27,6 +27,8 @@ type records struct {
 	mu      sync.Mutex
 	volumes map[string][]volume.Entity // by id
 	disks   map[string]bool            // first-class disks that are no volumes
+	sick    map[string]bool            // volumes that are not healthy, and whose health is not known
+	unknown map[string]bool
 	down    error
 	calls   map[string]int
 }
@@ -42,7 +44,7 @@ func (r *records) Records(context.Context) (all []volume.Record, err error) {
 	defer leave()
 	for _, id := range slices.Sorted(maps.Keys(r.volumes)) {
 		if err == nil {
-			all = append(all, volume.Record{Volume: volume.Volume{ID: id}, Entities: r.volumes[id]})
+			all = append(all, volume.Record{Volume: volume.Volume{ID: id, Healthy: !r.sick[id]}, Entities: r.volumes[id], HealthUnknown: r.unknown[id]})
 		}
 	}
 	return all, err
@@ -86,7 +88,7 @@ func (r *records) Adopt(_ context.Context, id, _ string, entities []volume.Entit
 	}
 	delete(r.disks, id)
 	r.volumes[id] = entities
-	return volume.Volume{ID: id, VCenter: "us"}, nil
+	return volume.Volume{ID: id, VCenter: "us", Healthy: true}, nil
 }
 
 // of is the record of a volume as text, sorted: "POD default/db-0 of data".
@@ -119,20 +121,22 @@ type rig struct {
 	dynamic *dynamicfake.FakeDynamicClient
 }
 
-// start runs a syncer beside a cluster with these objects until the test ends.
-func start(t *testing.T, cns *records, period time.Duration, objects ...runtime.Object) *rig {
+// start runs a syncer beside a cluster with these objects until the test ends. change changes its configuration; it may be nil.
+func start(t *testing.T, cns *records, period time.Duration, change func(*syncer.Config), objects ...runtime.Object) *rig {
 	t.Helper()
 	cns.calls = map[string]int{}
 	r := &rig{records: cns, t: t, k8s: fake.NewClientset(objects...)}
 	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{syncer.Resource(): syncer.Kind + "List"})
+	cfg := syncer.Config{
+		CNS: cns, Client: r.k8s, Dynamic: r.dynamic, Period: period, Delay: time.Millisecond, RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond,
+	}
+	if change != nil {
+		change(&cfg)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() {
-		done <- syncer.New(syncer.Config{
-			CNS: cns, Client: r.k8s, Dynamic: r.dynamic, Period: period, Delay: time.Millisecond, RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond,
-		}).Run(ctx)
-	}()
+	go func() { done <- syncer.New(cfg).Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -195,7 +199,7 @@ const bound = "PERSISTENT_VOLUME /pv-1; PERSISTENT_VOLUME_CLAIM default/data of 
 // Labels and pods get into the record of a volume, with their changes, and leave it with the objects.
 func TestRecords(t *testing.T) {
 	cns := &records{volumes: map[string][]volume.Entity{"v": volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}.Entities()}}
-	r := start(t, cns, time.Hour, pv("pv-1", "v", true), claim("pv-1", map[string]string{"app": "db"}))
+	r := start(t, cns, time.Hour, nil, pv("pv-1", "v", true), claim("pv-1", map[string]string{"app": "db"}))
 	ctx, api := t.Context(), r.k8s.CoreV1()
 	const labeled = "PERSISTENT_VOLUME /pv-1; PERSISTENT_VOLUME_CLAIM default/data app=db of pv-1"
 	r.eventually("v", labeled)
@@ -222,7 +226,7 @@ func TestStatic(t *testing.T) {
 	cns := &records{volumes: map[string][]volume.Entity{}, disks: map[string]bool{"lost": true}}
 	released := pv("pv-3", "other", false)
 	released.Status.Phase = corev1.VolumeAvailable
-	r := start(t, cns, time.Hour, pv("pv-1", "disk", false), claim("pv-1", nil), pv("pv-2", "lost", true), released)
+	r := start(t, cns, time.Hour, nil, pv("pv-1", "disk", false), claim("pv-1", nil), pv("pv-2", "lost", true), released)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		cns.mu.Lock()
 		tried := cns.calls["Adopt"] > 1
@@ -248,7 +252,7 @@ func TestFullSync(t *testing.T) {
 		"v": volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}.Entities(),
 		"w": volume.Metadata{PV: "pv-9"}.Entities(),
 	}}
-	r := start(t, cns, time.Hour, pv("pv-1", "v", true), claim("pv-1", nil))
+	r := start(t, cns, time.Hour, nil, pv("pv-1", "v", true), claim("pv-1", nil))
 	r.eventually("v", bound)
 	trigger := func(number int64) {
 		t.Helper()
@@ -291,7 +295,7 @@ func TestFullSync(t *testing.T) {
 // While CNS does not respond nothing is lost, and nothing is written twice.
 func TestDown(t *testing.T) {
 	cns := &records{volumes: map[string][]volume.Entity{"v": nil}, down: fmt.Errorf("down: %w", volume.ErrUnavailable)}
-	r := start(t, cns, 5*time.Millisecond, pv("pv-1", "v", false), claim("pv-1", nil))
+	r := start(t, cns, 5*time.Millisecond, nil, pv("pv-1", "v", false), claim("pv-1", nil))
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		cns.mu.Lock()
 		tried := cns.calls["Records"] > 2

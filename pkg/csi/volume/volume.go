@@ -105,6 +105,8 @@ type Entity struct {
 type Record struct {
 	Volume
 	Entities []Entity
+	// HealthUnknown reports that CNS does not know the health of the volume; Healthy is true then.
+	HealthUnknown bool
 }
 
 // SnapshotRef identifies a snapshot.

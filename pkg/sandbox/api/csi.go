@@ -36,6 +36,17 @@ type CSIProgram struct {
 	Component
 	// Part is controller, syncer or sidecar.
 	Part string `json:"part"`
+	// Features are the feature states that it reads, of a driver of another project.
+	Features []FeatureStates `json:"features,omitempty"`
+}
+
+// FeatureStates are the switches in a ConfigMap.
+type FeatureStates struct {
+	// ConfigMap is its NAMESPACE/NAME.
+	ConfigMap string            `json:"configMap"`
+	States    map[string]string `json:"states,omitempty"`
+	// Error is why they are not known.
+	Error string `json:"error,omitempty"`
 }
 
 // CSINode is the node services of a CSI driver, one for each node.

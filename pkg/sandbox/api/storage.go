@@ -56,6 +56,8 @@ type Volume struct {
 	// Claim is namespace/name of the PersistentVolumeClaim that it is bound to.
 	Claim  string `json:"claim,omitempty"`
 	Driver string `json:"driver,omitempty"`
+	// CNSName is its name in CNS, if no PersistentVolume has it.
+	CNSName string `json:"cnsName,omitempty"`
 	// Handle is CNS's id of it.
 	Handle       string `json:"handle,omitempty"`
 	StorageClass string `json:"storageClass,omitempty"`
@@ -71,6 +73,8 @@ type Volume struct {
 	// Pods are those that use its claim, namespace/name, as far as they have not ended.
 	Pods  []string    `json:"pods,omitempty"`
 	State VolumeState `json:"state"`
+	// Health is what the syncer has written to the claim: accessible or inaccessible, "" for nothing.
+	Health string `json:"health,omitempty"`
 	// Waits says what the next step waits for, "" when it waits for nothing.
 	Waits string `json:"waits,omitempty"`
 	// Try is what the user must do to end the wait; "" if it ends automatically.

@@ -77,7 +77,7 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 		}
 	}
 	for _, one := range wanted {
-		if err := createAny(ctx, client, one); err != nil {
+		if err := createUnchanged(ctx, client, one); err != nil {
 			return fmt.Errorf("%s %s: %w", one.GetKind(), one.GetName(), err)
 		}
 	}

@@ -39,6 +39,7 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 			"--kubeconfig="+kubeconfig,
 			"--cluster-id="+clusterID,
 			"--full-sync-period="+d.Speed.Of(pace.CSIFullSync).String(),
+			"--volume-health-period="+d.Speed.Of(pace.CSIVolumeHealth).String(),
 		)
 		spec.Args = append(append(spec.Args, d.electing(p, o)...), d.Args...)
 	default:

@@ -211,7 +211,7 @@ func (d *Driver) setFailedBuild(text string) {
 }
 
 // Status describes the driver: its programs, its sidecars, and the node services.
-func (d *Driver) Status() (api.CSI, error) {
+func (d *Driver) Status(ctx context.Context) (api.CSI, error) {
 	d.mu.Lock()
 	o, none := d.running, d.children == nil
 	d.mu.Unlock()
@@ -219,14 +219,14 @@ func (d *Driver) Status() (api.CSI, error) {
 		return api.CSI{}, &api.Error{Code: "not-found", Message: "no CSI driver runs as a process of this sandbox", Try: "vsphere-sandbox up --csi builtin"}
 	}
 	var s api.CSI
-	parts := o.processes()
+	parts, states := o.processes(), d.featureStates(ctx, o)
 	for _, row := range d.Components.Rows() {
 		if i := slices.IndexFunc(parts, func(p process) bool { return p.name == row.Name }); i >= 0 {
-			part := string(parts[i].part)
-			if part == "" {
-				part = "sidecar"
+			one := api.CSIProgram{Component: row, Part: string(parts[i].part), Features: states}
+			if one.Part == "" {
+				one.Part, one.Features = "sidecar", nil
 			}
-			s.Programs = append(s.Programs, api.CSIProgram{Component: row, Part: part})
+			s.Programs = append(s.Programs, one)
 		}
 	}
 	s.Node = api.CSINode{Source: o.Program.Source, Version: o.Program.Version, Digest: o.Program.Digest}

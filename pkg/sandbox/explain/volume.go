@@ -228,7 +228,14 @@ func (c Volume) sawClaim(q *question) {
 		if pvc.Spec.StorageClassName != nil {
 			text += ", StorageClass " + *pvc.Spec.StorageClassName
 		}
-		q.saw(apiServer, verdictOf(pvc.Status.Phase == corev1.ClaimBound), what, "%s", text)
+		health := pvc.Annotations[names.HealthAnnotation]
+		if health != "" {
+			text += ", volume " + health
+			if since := pvc.Annotations[names.HealthTimestampAnnotation]; since != "" {
+				text += " since " + since
+			}
+		}
+		q.saw(apiServer, verdictOf(pvc.Status.Phase == corev1.ClaimBound && health != names.Inaccessible), what, "%s", text)
 		if pvc.Status.Phase == corev1.ClaimPending {
 			q.Evidence[len(q.Evidence)-1].Verdict = missing
 		}

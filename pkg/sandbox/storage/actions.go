@@ -132,7 +132,7 @@ func Find(rows []api.Volume, name string) (api.Volume, error) {
 	for _, v := range rows {
 		_, claim, _ := strings.Cut(v.Claim, "/")
 		switch name {
-		case v.Name, v.Handle, v.Claim:
+		case v.Name, v.Handle, v.Claim, v.CNSName:
 			return v, nil
 		case claim:
 			found = append(found, v)

@@ -273,7 +273,7 @@ func (x *Index) orphan(id string) {
 	}
 	x.orphans[id] = d.Name
 	x.set(id, api.Volume{
-		Name: id, Handle: id, VCenter: d.VCenter, Datastore: d.Datastore, CapacityBytes: d.CapacityBytes, VM: d.VM,
+		Name: id, CNSName: d.Name, Handle: id, VCenter: d.VCenter, Datastore: d.Datastore, CapacityBytes: d.CapacityBytes, VM: d.VM,
 		State: api.VolumeOrphaned, Waits: waits,
 	}, false)
 }

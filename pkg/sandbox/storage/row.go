@@ -48,6 +48,9 @@ func (x *Index) row(v *corev1.PersistentVolume) api.Volume {
 	s := story{index: x, volume: v, pods: pods, attachments: x.attachmentsOf(volumes...), known: known || v.Spec.CSI == nil}
 	s.explain(&row)
 	s.resized(&row)
+	if c := x.claims[row.Claim]; c != nil && c.Spec.VolumeName == v.Name {
+		row.Health = c.Annotations[names.HealthAnnotation]
+	}
 	return row
 }
 

@@ -165,7 +165,8 @@ func (r *run) check(ctx context.Context, s *side, list []*scenario.Scenario) {
 	}
 	r.runAll(ctx, list)
 	if r.chosen(sanityCheck) {
-		s.add(r.checkSanity(ctx), r.kind.sanity, false)
+		result, known := r.checkSanity(ctx)
+		s.add(result, known, false)
 	}
 	if r.chosen(exitCheck) {
 		r.exitAtLast(ctx)

@@ -226,7 +226,7 @@ func TestSanity(t *testing.T) {
 		message string
 	}{
 		{Sanity{Passed: 73, Skipped: 19}, "", result.Passed, "73 passed, 19 skipped"},
-		{Sanity{Passed: 1, Failed: []string{"a: b", "c: d"}}, "", result.Failed, "2 failed, 1 passed, 0 skipped: a: b; c: d"},
+		{Sanity{Passed: 1, Failed: []SanityFailure{{"a", "b"}, {"c", "d"}}}, "", result.Failed, "2 failed, 1 passed, 0 skipped: a: b; c: d"},
 		{Sanity{}, "there is no Go", result.Skipped, "there is no Go"},
 	} {
 		var stopped int
@@ -243,6 +243,49 @@ func TestSanity(t *testing.T) {
 		}
 		if s := r.Suite.Scenarios[0]; len(r.Suite.Scenarios) != 1 || s.Verdict != tc.verdict || s.Message != tc.message || stopped != len(r.Suite.Boots) {
 			t.Errorf("%+v, stopped %d", s, stopped)
+		}
+	}
+}
+
+// A failure of upstream's driver is known if all of its tests are known to fail. One that is new is not, and one that passes is named.
+func TestSanityOfUpstream(t *testing.T) {
+	all := upstreamSanity()
+	if len(all) != 26 {
+		t.Errorf("%d tests are excused, and 26 fail", len(all))
+	}
+	var known []SanityFailure
+	for _, e := range all {
+		if e.why == "" {
+			t.Errorf("%s: no reason", e.test)
+		}
+		known = append(known, SanityFailure{e.test, "x"})
+	}
+	const reasons = "; all of them are known to fail: 7× Internal instead of InvalidArgument; 4× not checked: the request succeeds; "
+	upstream := Program{Source: "module:v3.7.0", Version: "v3.7.0", Driver: true}
+	for _, tc := range []struct {
+		name    string
+		program Program
+		failed  []SanityFailure
+		shown   result.Verdict
+		message string
+	}{
+		{"as known", upstream, known, result.Known, "26 failed, 46 passed, 20 skipped" + reasons},
+		{"a new one", upstream, append(known[:25:25], SanityFailure{"new", "y"}), result.Failed, "26 failed, 46 passed, 20 skipped; 1 of them are not known to fail: new: y"},
+		{"one is mended", upstream, known[1:], result.Known, "25 failed, 46 passed, 20 skipped; known to fail, and does not: " + all[0].test + "; all of them are known to fail: 4× not checked"},
+		{"another driver", Program{Source: "./mine", Driver: true}, known[:1], result.Failed, "1 failed, 46 passed, 20 skipped: " + all[0].test + ": x"},
+	} {
+		r, err := Run(t.Context(), Options{
+			Program: tc.program, Only: []string{"sanity"},
+			Boot: func(context.Context, Program, scenario.Requirements) (*scenario.Running, error) {
+				return &scenario.Running{Sandbox: newFake("x"), Name: "s"}, nil
+			},
+			Sanity: func(context.Context, *scenario.Running) (Sanity, error) { return Sanity{Passed: 46, Skipped: 20, Failed: tc.failed}, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.Suite.Scenarios[0]; s.Shown() != tc.shown || !strings.HasPrefix(s.Message, tc.message) {
+			t.Errorf("%s: %s, %s", tc.name, s.Shown(), s.Message)
 		}
 	}
 }

@@ -384,7 +384,7 @@ func usable(ctx *simulator.Context, h *simulator.HostSystem, datastores []vc.Ref
 		for _, ds := range datastores {
 			if fault == nil && !slices.Contains(h.Datastore, ds) {
 				fault = &types.InaccessibleDatastore{
-					InvalidDatastore: types.InvalidDatastore{Datastore: &ds},
+					InvalidDatastore: types.InvalidDatastore{Datastore: &ds, Name: nameOf(ctx, ds)},
 					Detail:           "not mounted on host " + h.Name,
 				}
 			}

@@ -41,7 +41,7 @@ func (r Row) Names() []string {
 		return []string{v.Name, name}
 	case api.Volume:
 		_, claim, _ := strings.Cut(v.Claim, "/")
-		return slices.DeleteFunc([]string{v.Claim, claim, v.Name, v.Handle}, func(name string) bool { return name == "" })
+		return slices.DeleteFunc([]string{v.Claim, claim, v.Name, v.Handle, v.CNSName}, func(name string) bool { return name == "" })
 	}
 	return []string{r.Name}
 }
