@@ -32,6 +32,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	sv "github.com/vsphere-sandbox/vsphere-sandbox/pkg/supervisor"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // newGround is the ground that the options choose. Nothing else asks which one that is.
@@ -61,6 +62,9 @@ func (s *Sandbox) newGround() ground.Ground {
 	}
 	if control.Supervisor {
 		control.Definitions = sv.Definitions()
+		if o.Topology.Spec.Supervisor.Network == topology.NetworkVPC { // NSX gives nodes their networks of pods
+			control.Knobs.ControllerManager = append([]string{"controllers=*,-node-ipam-controller"}, control.Knobs.ControllerManager...)
+		}
 	}
 	if o.From != nil {
 		control.Objects = filepath.Join(o.From.Path, snapshot.Objects)

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func newRunning(t *testing.T) *running {
 	t.Helper()
 	r := &running{t: t, core: corefake.NewClientset(), vc: &center{vms: map[string]VM{"worker": {
 		Name: "worker", UniqueID: "vm-7", BIOSUUID: "4237d1b0-0000-4000-8000-000000000001", Power: "on", Zone: "a", Tools: true,
-		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.5")},
+		Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.5")}, MAC: "00:50:56:00:00:07",
 	}}}}
 	lists := map[schema.GroupVersionResource]string{
 		definitionResource(): "CustomResourceDefinitionList", storageClasses(): "StorageClassList",
@@ -201,7 +202,7 @@ func (r *running) start() {
 		VCenter: r.vc, Storage: &fakeStorage{}, OnVolume: func(string, string, bool) {}, Addresses: addresses("127.1.0.101", "127.1.0.102"), TokenLifetime: time.Hour, OnToken: func(string) error { return nil },
 		Setup: Setup{
 			Namespaces: []Namespace{{Name: "ns", Zones: []string{"a", "b"}, Classes: []string{"best-effort-small"}, StoragePolicies: []string{"shared"}}},
-			Zones:      []Zone{{Name: "a"}, {Name: "b"}}, Images: []string{"photon-5"},
+			Zones:      []Zone{{Name: "a"}, {Name: "b"}}, Images: []string{"photon-5"}, VPC: true,
 			Guests: []Guest{{Name: "guest", Namespace: "ns", VMs: []GuestVM{{Name: "worker", Zone: "a"}}}},
 		},
 	}, r.core, r.objects)
@@ -237,7 +238,7 @@ func (r *running) object(gvr schema.GroupVersionResource, name string) *unstruct
 	if err != nil && !apierrors.IsNotFound(err) {
 		r.t.Fatal(err)
 	}
-	return o // of one that does not exist, an empty one
+	return cmp.Or(o, &unstructured.Unstructured{}) // of one that does not exist, an empty one
 }
 
 func (r *running) make(gvr schema.GroupVersionResource, kind, name string, labels map[string]string, spec map[string]any) {

@@ -23,6 +23,8 @@ func allocations() schema.GroupVersionResource {
 	return resource(vpcGroup, "v1alpha1", "ipaddressallocations")
 }
 
+func subnetPorts() schema.GroupVersionResource { return resource(vpcGroup, "v1alpha1", "subnetports") }
+
 // realize writes the status of an object of NSX, with the condition Ready. A status that is the same is not written.
 func (s *Supervisor) realize(ctx context.Context, gvr schema.GroupVersionResource, o *unstructured.Unstructured, fill func(status map[string]any) error) error {
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
@@ -31,15 +33,19 @@ func (s *Supervisor) realize(ctx context.Context, gvr schema.GroupVersionResourc
 		next = map[string]any{}
 	}
 	ready, reason, message := "True", "Realized", ""
-	if err := fill(next); err != nil {
+	err := fill(next)
+	if err != nil {
 		ready, reason, message = "False", "Failed", err.Error()
+	}
+	if gvr.Group == vpcGroup { // NSX Operator's words
+		reason = o.GetKind() + map[string]string{"True": "Ready", "False": "NotReady"}[ready]
 	}
 	setCondition(next, "Ready", ready, reason, message)
 	if reflect.DeepEqual(status, next) {
 		return nil
 	}
 	o.Object["status"] = next
-	_, err := s.dynamic.Resource(gvr).Namespace(o.GetNamespace()).UpdateStatus(ctx, o, metav1.UpdateOptions{})
+	_, err = s.dynamic.Resource(gvr).Namespace(o.GetNamespace()).UpdateStatus(ctx, o, metav1.UpdateOptions{})
 	return err
 }
 

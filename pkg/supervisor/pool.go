@@ -92,7 +92,10 @@ func (p *pool) setEmpty(empty bool) {
 	p.empty = empty
 }
 
-// blocks has the networks of pods that NSX gives to nodes: parts of one private network.
+// PodNetwork has the networks of pods that NSX gives to nodes.
+const PodNetwork = "172.26.0.0/16"
+
+// blocks has the networks of pods that NSX gives to nodes: parts of [PodNetwork].
 type blocks struct {
 	mu    sync.Mutex
 	whole netip.Prefix
@@ -100,7 +103,7 @@ type blocks struct {
 }
 
 func newBlocks() blocks {
-	return blocks{whole: netip.MustParsePrefix("172.26.0.0/16"), owner: map[netip.Prefix]string{}}
+	return blocks{whole: netip.MustParsePrefix(PodNetwork), owner: map[netip.Prefix]string{}}
 }
 
 // take returns the network of an owner, or a free one with a prefix of that many bits.

@@ -45,6 +45,8 @@ type Setup struct {
 	Zones      []Zone
 	// Images are the templates of the vCenter.
 	Images []string
+	// VPC: the network is a VPC of NSX.
+	VPC bool
 }
 
 // Namespace is a vSphere Namespace.
@@ -78,6 +80,8 @@ type VM struct {
 	Power          string
 	Host, HostName string
 	Addresses      []netip.Addr
+	// MAC is the address of the first network adapter, if the guest reports it.
+	MAC string
 	// Tools: they run in the guest.
 	Tools bool
 	Zone  string
@@ -175,9 +179,12 @@ func (s *Supervisor) complete(ctx context.Context) error {
 	maps.Copy(all, reconcilers{
 		routeSets(): s.reconcileRouteSet, staticRoutes(): s.reconcileStaticRoute, ipPools(): s.reconcileIPPool, allocations(): s.reconcileAllocation,
 	})
+	if s.opts.Setup.VPC {
+		all[subnetPorts()] = s.reconcilePort
+	}
 	err := errors.Join(s.setUp(ctx, s.setUpNamespace), s.control(ctx, ctx, s.rememberBlocks, all))
 	s.loop(machines()).addAll(s.lister(machines())) // those with volumes waited for the attachments
-	return err
+	return errors.Join(err, s.portsOfAll())
 }
 
 // reconcilers handle the objects of resources.
@@ -199,7 +206,7 @@ func (s *Supervisor) control(ctx, life context.Context, remember func(namespace 
 		add := l.addObject
 		switch gvr {
 		case machines(): // Endpoints follow them
-			add = func(o any) { l.addObject(o); s.servicesOf(o) }
+			add = func(o any) { l.addObject(o); s.servicesOf(o); s.portOf(o) }
 		case attachments():
 			add = func(o any) { l.addObject(o); storage{s}.changed(o) }
 		}

@@ -14,7 +14,21 @@ type Supervisor struct {
 	Namespaces []SupervisorNamespace `json:"namespaces,omitempty"`
 	// GuestClusters has the cluster of the sandbox. Default: one named as the topology, in the first namespace.
 	GuestClusters []GuestCluster `json:"guestClusters,omitempty"`
+	// Network is its networking stack: vds, or vpc for a VPC of NSX, which gives pods networks with routes. Default: vds.
+	Network SupervisorNetwork `json:"network,omitempty"`
 }
+
+// SupervisorNetwork is the networking stack of a Supervisor.
+type SupervisorNetwork string
+
+const (
+	// NetworkVDS is that of distributed switches: pods have networks of the guest cluster's own, which nothing routes.
+	NetworkVDS SupervisorNetwork = "vds"
+	// NetworkVPC is a VPC of NSX: VMs have ports of its subnets, pods networks that it gives and routes to their nodes.
+	NetworkVPC SupervisorNetwork = "vpc"
+)
+
+func (SupervisorNetwork) choices() []string { return []string{string(NetworkVDS), string(NetworkVPC)} }
 
 // SupervisorNamespace is a vSphere Namespace.
 type SupervisorNamespace struct {
@@ -56,6 +70,7 @@ func defaultSupervisor(t *Topology) {
 	if len(s.GuestClusters) == 0 {
 		s.GuestClusters = []GuestCluster{{Name: t.Metadata.Name}}
 	}
+	fill(&s.Network, NetworkVDS)
 	for i := range s.GuestClusters {
 		fill(&s.GuestClusters[i].Namespace, s.Namespaces[0].Name)
 	}

@@ -22,13 +22,15 @@ func TestSupervisor(t *testing.T) {
 		"{}": {
 			Namespaces:    []topology.SupervisorNamespace{{Name: "workloads", Zones: []string{"a", "b"}, StoragePolicies: []string{"gold"}, Classes: classes}},
 			GuestClusters: []topology.GuestCluster{{Name: "test", Namespace: "workloads"}},
+			Network:       topology.NetworkVDS,
 		},
-		`{namespaces: [{name: one, zones: [b], classes: [tiny]}, {name: two}], guestClusters: [{name: g, namespace: two}]}`: {
+		`{network: vpc, namespaces: [{name: one, zones: [b], classes: [tiny]}, {name: two}], guestClusters: [{name: g, namespace: two}]}`: {
 			Namespaces: []topology.SupervisorNamespace{
 				{Name: "one", Zones: []string{"b"}, StoragePolicies: []string{"gold"}, Classes: []string{"tiny"}},
 				{Name: "two", Zones: []string{"a", "b"}, StoragePolicies: []string{"gold"}, Classes: classes},
 			},
 			GuestClusters: []topology.GuestCluster{{Name: "g", Namespace: "two"}},
+			Network:       topology.NetworkVPC,
 		},
 	} {
 		got := load(t, withSupervisor(text)).Spec.Supervisor
@@ -53,7 +55,8 @@ func TestSupervisorRefused(t *testing.T) {
 		`{guestClusters: [{name: g, namespace: other}]}`:                        "spec.supervisor.guestClusters[0].namespace: is no namespace of the Supervisor",
 		`{guestClusters: [{name: a}, {name: b}]}`:                               "has 2: a sandbox has one cluster",
 		`{guestClusters: [{name: a12345678901234567890123456789012345678901}]}`: "has more than 41 characters",
-		`{guestCluster: []}`:                                                    "guestCluster",
+		`{network: vcp}`:     `did you mean "vpc"`,
+		`{guestCluster: []}`: "guestCluster",
 	} {
 		_, err := topology.Load("t.yaml", []byte(withSupervisor(text)))
 		if err == nil || !strings.Contains(err.Error(), want) {

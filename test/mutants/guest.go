@@ -4,6 +4,7 @@ package mutants
 func guest() []Mutant {
 	const (
 		instances = "pkg/provider/paravirtual/instances.go"
+		routes    = "pkg/provider/paravirtual/routes.go"
 		existence = "pkg/provider/paravirtual/existence.go"
 		balancers = "pkg/provider/paravirtual/loadbalancer.go"
 		heldBack  = "\t\treturn false, fmt.Errorf(\"%w: %w\", ErrDeletionHeldBack, err)\n"
@@ -115,6 +116,22 @@ func guest() []Mutant {
 			Old:    "\tset(!slices.Equal(have.Spec.LoadBalancerSourceRanges, spec.LoadBalancerSourceRanges), ",
 			New:    "\tset(len(have.Spec.LoadBalancerSourceRanges) > 0 && !slices.Equal(have.Spec.LoadBalancerSourceRanges, spec.LoadBalancerSourceRanges), ",
 			Caught: []Caught{{"supervisor/guest-pool-empty", `run kubectl .*loadBalancerSourceRanges.* virtualmachineservices`}},
+		},
+		{
+			Name:   "guest-route-of-creation",
+			Breaks: "a route stays at the address that its Node had",
+			File:   routes,
+			Old:    "\treturn err == nil && !slices.Equal(hops, []string{hop})\n",
+			New:    "\treturn err == nil && len(hops) == 0 && hop != \"\"\n",
+			Caught: []Caught{{"supervisor/guest-routes", `the route follows`}},
+		},
+		{
+			Name:   "guest-subnet-is-kept",
+			Breaks: "a network of pods is not given back with its Node",
+			File:   "pkg/provider/paravirtual/podsubnets.go",
+			Old:    "\tif len(nodes) == 0 {\n\t\treturn failed\n\t}\n",
+			New:    "\tif len(nodes) >= 0 {\n\t\treturn failed\n\t}\n",
+			Caught: []Caught{{"supervisor/guest-routes", `wait --for=delete`}},
 		},
 	}
 }

@@ -25,8 +25,9 @@ var guestDifferences = []struct{ field, why string }{
 	{`^Node worker-b-1 suspended taint$`, "a suspended VM is not shut down"},
 }
 
-// TestParavirtual runs this module's program and upstream's release in the same guest cluster of a Supervisor, and compares what becomes of
-// Nodes, Services, VirtualMachineServices and RouteSets, field by field. A difference that docs/paravirtual.md does not have fails it.
+// TestParavirtual runs this module's program and upstream's release in the same guest cluster of a Supervisor, with RouteSets and in a VPC,
+// and compares what becomes of Nodes, Services, VirtualMachineServices, routes and networks of pods, field by field. A difference that
+// docs/paravirtual.md does not have fails it.
 //
 //	make parity MODE=paravirtual
 func TestParavirtual(t *testing.T) {
@@ -38,7 +39,19 @@ func TestParavirtual(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := all[len(all)-1]
-	ours, theirs := guestCluster(t, "builtin"), guestCluster(t, last.path)
+	for name, n := range map[string]guestNetwork{
+		"RouteSets": {[]string{"routesets"}, []string{"--ccm-arg=--controllers=*", "--ccm-arg=--cluster-cidr=10.128.0.0/16"}},
+		"VPC":       {[]string{"staticroutes", "ipaddressallocations"}, []string{"--set", "network=vpc"}},
+	} {
+		t.Run(name, func(t *testing.T) { compareGuests(t, last, n) })
+	}
+}
+
+// guestNetwork is a network of a guest cluster: the resources that its Nodes have objects of, and the arguments of "up" for it.
+type guestNetwork struct{ resources, args []string }
+
+func compareGuests(t *testing.T, last side, n guestNetwork) {
+	ours, theirs := guestCluster(t, "builtin", n), guestCluster(t, last.path, n)
 	table := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(table, "OBJECT\tOURS\t%s\t\n", strings.ToUpper(last.name))
 	keys := slices.Sorted(maps.Keys(theirs))
@@ -82,7 +95,7 @@ func TestParavirtual(t *testing.T) {
 type facts map[string]string
 
 // guestCluster runs a cloud controller manager in a guest cluster through the life of Nodes, Services and routes.
-func guestCluster(t *testing.T, ccm string) facts {
+func guestCluster(t *testing.T, ccm string, network guestNetwork) facts {
 	t.Helper()
 	binary, err := program.Find()
 	if err != nil {
@@ -90,8 +103,7 @@ func guestCluster(t *testing.T, ccm string) facts {
 	}
 	h := program.NewHome(t, program.Options{Binary: binary, Patience: 8 * time.Minute})
 	t.Cleanup(func() { h.End(h.State, h.Tmp) })
-	h.Must("--name", "guest", "up", "supervisor", "-d", "--csi", "off", "--ccm", ccm,
-		"--ccm-arg=--controllers=*", "--ccm-arg=--cluster-cidr=10.128.0.0/16")
+	h.Must(append([]string{"--name", "guest", "up", "supervisor", "-d", "--csi", "off", "--ccm", ccm}, network.args...)...)
 	s := h.Attach("guest")
 	t.Cleanup(func() { h.Try("--name", "guest", "down") })
 	found := facts{}
@@ -109,7 +121,12 @@ func guestCluster(t *testing.T, ccm string) facts {
 			!strings.Contains(s.Run("kubectl", "--context", "supervisor", "get", "virtualmachineservices", "-o", "yaml"), "healthCheckNodePort")
 	})
 	found.services(s, "changed")
-	s.Await("routes", time.Minute, func() bool { return len(onSupervisor(s, "routesets")) == 4 })
+	has := func(count int) func() bool {
+		return func() bool {
+			return !slices.ContainsFunc(network.resources, func(resource string) bool { return len(onSupervisor(s, resource)) != count })
+		}
+	}
+	s.Await("routes", time.Minute, has(4))
 	s.Await("no Node waits for its route", time.Minute, func() bool {
 		return !slices.ContainsFunc(program.Kubectl[corev1.NodeList](s, "get", "nodes").Items, func(n corev1.Node) bool {
 			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNetworkUnavailable })
@@ -118,12 +135,14 @@ func guestCluster(t *testing.T, ccm string) facts {
 	for _, n := range program.Kubectl[corev1.NodeList](s, "get", "nodes").Items {
 		found.node(n)
 	}
-	for _, set := range onSupervisor(s, "routesets") {
-		found.object(set)
-		// Which Node has which subnet depends on the order in which they registered.
-		n := program.Kubectl[corev1.Node](s, "get", "node", set.GetName())
-		at := "RouteSet " + set.GetName() + " spec"
-		found[at] = strings.NewReplacer(n.Spec.PodCIDR, "CIDR", strings.ReplaceAll(n.Spec.PodCIDR, "/", "-"), "CIDR").Replace(found[at])
+	for _, resource := range network.resources {
+		for _, o := range onSupervisor(s, resource) {
+			found.object(o)
+			// Which Node has which subnet depends on the order in which they registered.
+			n := program.Kubectl[corev1.Node](s, "get", "node", o.GetName())
+			at := o.GetKind() + " " + o.GetName() + " spec"
+			found[at] = strings.NewReplacer(n.Spec.PodCIDR, "CIDR", strings.ReplaceAll(n.Spec.PodCIDR, "/", "-"), "CIDR").Replace(found[at])
+		}
 	}
 	s.Run("kubectl", "delete", "service", "plain", "local")
 	s.Await("nothing is left of them", time.Minute, func() bool { return len(onSupervisor(s, "virtualmachineservices")) == 0 })
@@ -148,8 +167,8 @@ func guestCluster(t *testing.T, ccm string) facts {
 	s.Run("kubectl", "--context", "supervisor", "delete", "virtualmachine", "worker-a-1")
 	s.Await("the Node of a deleted VM is deleted", 2*time.Minute, func() bool { return !s.Node("worker-a-1").Registered })
 	found["Node worker-a-1 after its VM"] = "deleted"
-	s.Await("its route is deleted", time.Minute, func() bool { return len(onSupervisor(s, "routesets")) == 3 })
-	found["RouteSet worker-a-1 after its Node"] = "deleted"
+	s.Await("its route is deleted", time.Minute, has(3))
+	found["routes of worker-a-1 after its Node"] = "deleted"
 	return found
 }
 

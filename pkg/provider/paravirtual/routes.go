@@ -36,7 +36,7 @@ type routes struct{ *Provider }
 var _ cloudprovider.Routes = routes{}
 
 // ListRoutes implements [cloudprovider.Routes]. Routes that are not realized are omitted, as in upstream: the caller then calls
-// CreateRoute again, which waits for them.
+// CreateRoute again, which waits for them. Those to an address that their Node has no more are omitted, too: CreateRoute corrects them.
 func (r routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudprovider.Route, error) {
 	namespace, err := r.connection.Namespace()
 	if err != nil {
@@ -51,6 +51,9 @@ func (r routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpro
 			return
 		}
 		for _, route := range s.Spec.Routes {
+			if r.outdated(s.Name, route.Destination, route.Target) {
+				continue
+			}
 			all = append(all, &cloudprovider.Route{Name: route.Name, TargetNode: types.NodeName(s.Name), DestinationCIDR: route.Destination})
 		}
 	}))
@@ -60,11 +63,18 @@ func (r routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpro
 func (r routes) listStatic(ctx context.Context, namespace, clusterName string) ([]*cloudprovider.Route, error) {
 	all := []*cloudprovider.Route{}
 	_, err := r.connection.List(ctx, nsx.StaticRoutes(), namespace, labelRouteCluster+"="+clusterName, each(func(s *nsx.StaticRoute) {
-		if ready, _ := s.Status.Ready(); ready {
+		if ready, _ := s.Status.Ready(); ready && !r.outdated(nodeOf(s), s.Spec.Network, hopsOf(s)...) {
 			all = append(all, &cloudprovider.Route{Name: s.Name, TargetNode: types.NodeName(nodeOf(s)), DestinationCIDR: s.Spec.Network})
 		}
 	}))
 	return all, err
+}
+
+func hopsOf(s *nsx.StaticRoute) (all []string) {
+	for _, hop := range s.Spec.NextHops {
+		all = append(all, hop.IPAddress)
+	}
+	return all
 }
 
 // nodeOf returns the Node of a StaticRoute.
@@ -229,6 +239,21 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
+}
+
+// outdated reports whether a route to a Pod subnet of a Node must be corrected: the Node has another next hop. A Node without any
+// keeps its route.
+func (r routes) outdated(name, destination string, hops ...string) bool {
+	lister := r.nodes.Load()
+	if lister == nil {
+		return false
+	}
+	node, err := (*lister).Get(name)
+	if err != nil || !slices.Contains(node.Spec.PodCIDRs, destination) {
+		return false // the stock controller deletes it
+	}
+	hop, err := r.nextHop(&cloudprovider.Route{TargetNode: types.NodeName(name), DestinationCIDR: destination})
+	return err == nil && !slices.Equal(hops, []string{hop})
 }
 
 // nextHop returns the Node's address of the destination's family, internal addresses first.

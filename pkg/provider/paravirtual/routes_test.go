@@ -166,6 +166,82 @@ func TestStaticRoutes(t *testing.T) {
 	}
 }
 
+// TestRouteFollowsNode: a route to an address that the Node has no more is not listed until it is corrected, so that the stock
+// controller has it corrected, in place. A Node without an address keeps its route, and a route to no Pod subnet of a Node is listed:
+// the stock controller deletes it.
+func TestRouteFollowsNode(t *testing.T) {
+	for resource, vpc := range map[string]bool{"routesets": false, "staticroutes": true} {
+		t.Run(resource, func(t *testing.T) {
+			s := newSupervisor(t)
+			s.react = realized
+			s.add(machine(0))
+			subnet := func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.244.0.0/24"} }
+			r := start(t, s, func(o *Options) {
+				if vpc {
+					o.VPC, o.PodIPPoolType = true, PrivatePool
+				}
+			}, true, newNode(0, addressed, subnet))
+			p := routes{r.Provider}
+			create := func(cidr string) {
+				t.Helper()
+				if err := p.CreateRoute(t.Context(), cluster, "node-uid-0", route(cidr)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			listed := func(what string, want ...string) {
+				t.Helper()
+				eventually(t, what, func() error {
+					all, err := p.ListRoutes(t.Context(), cluster)
+					if err != nil {
+						return err
+					}
+					var got []string
+					for _, one := range all {
+						got = append(got, one.DestinationCIDR)
+					}
+					if !slices.Equal(got, want) {
+						return fmt.Errorf("%v", got)
+					}
+					return nil
+				})
+			}
+			readdress := func(to ...corev1.NodeAddress) {
+				t.Helper()
+				n := newNode(0, subnet)
+				n.Status.Addresses = to
+				if _, err := r.client.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			create("10.244.0.0/24")
+			listed("the route", "10.244.0.0/24")
+			uid := s.get(resource, "worker-0").GetUID()
+			readdress(address(corev1.NodeInternalIP, "10.1.0.99"))
+			listed("an old address")
+			create("10.244.0.0/24")
+			listed("the new one", "10.244.0.0/24")
+			if text := fmt.Sprint(s.get(resource, "worker-0").Object["spec"]); !strings.Contains(text, "10.1.0.99") || strings.Contains(text, "10.1.0.1 ") {
+				t.Error(text)
+			}
+			if got := s.get(resource, "worker-0").GetUID(); got != uid {
+				t.Error("it was made anew")
+			}
+			readdress()
+			listed("no address", "10.244.0.0/24")
+			s.edit(t, resource, "worker-0", func(o object) {
+				spec := o["spec"].(object)
+				if vpc {
+					spec["network"] = "10.9.0.0/24"
+					return
+				}
+				spec["routes"].([]any)[0].(object)["destination"] = "10.9.0.0/24"
+			})
+			readdress(address(corev1.NodeInternalIP, "10.1.0.7"))
+			listed("a route to what is no subnet of the Node", "10.9.0.0/24")
+		})
+	}
+}
+
 func TestRouteRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		do   func(*fakeSupervisor)

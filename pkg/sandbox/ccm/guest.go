@@ -41,10 +41,13 @@ func (p *Processes) guestArguments(o Options) []string {
 		"--cloud-config=" + filepath.Join(e.Dir, sv.ConfigFile),
 		"--cluster-name=" + e.Guest,
 	}
-	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) {
-		// Routes need pods with addresses of their nodes' networks, which a Supervisor gives only on request. A second list would
-		// be added to the first one.
-		args = append(args, "--controllers=*,-node-route-controller")
+	controllers := "--controllers=*,-node-route-controller"
+	if e.VPC {
+		controllers = "--controllers=*"
+		args = append(args, "--enable-vpc-mode", "--pod-ip-pool-type=Private", "--cluster-cidr="+sv.PodNetwork)
+	}
+	if !slices.ContainsFunc(o.Args, func(arg string) bool { return strings.HasPrefix(arg, "--controllers=") }) { // a second list would be added to the first one
+		args = append(args, controllers)
 	}
 	if o.Program.Own {
 		args = append(args,

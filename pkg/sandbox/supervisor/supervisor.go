@@ -296,6 +296,8 @@ type Environment struct {
 	Port    int
 	// HostEtc is an empty directory for the machine's /etc.
 	HostEtc string
+	// VPC: NSX gives nodes their networks of pods, and routes to them.
+	VPC bool
 }
 
 // Environment returns that of the guest cluster's programs.
@@ -303,14 +305,19 @@ func (p *Part) Environment() (Environment, error) {
 	if p.Supervisor() == nil {
 		return Environment{}, errors.New("the Supervisor does not run")
 	}
-	g := p.Topology().Spec.Supervisor.GuestClusters[0]
-	e := Environment{Guest: g.Name, Dir: p.guestDir(g.Name), Address: p.addr().IP.String(), Port: p.addr().Port, HostEtc: filepath.Join(p.Dir, "host-etc")}
+	spec := p.Topology().Spec.Supervisor
+	g := spec.GuestClusters[0]
+	e := Environment{
+		Guest: g.Name, Dir: p.guestDir(g.Name), Address: p.addr().IP.String(), Port: p.addr().Port, HostEtc: filepath.Join(p.Dir, "host-etc"),
+		VPC: spec.Network == topology.NetworkVPC,
+	}
 	return e, os.MkdirAll(e.HostEtc, 0o700)
 }
 
 // setupOf returns the setup of a topology's Supervisor.
 func setupOf(t *topology.Topology) (setup sv.Setup) {
 	spec := t.Spec.Supervisor
+	setup.VPC = spec.Network == topology.NetworkVPC
 	for _, n := range spec.Namespaces {
 		setup.Namespaces = append(setup.Namespaces, sv.Namespace{Name: n.Name, Zones: n.Zones, StoragePolicies: n.StoragePolicies, Classes: n.Classes})
 	}

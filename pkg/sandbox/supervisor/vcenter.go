@@ -60,7 +60,7 @@ func (c center) ByName(name string) (all []sv.VM) {
 // vmOf returns a VM as the Supervisor sees it.
 func vmOf(v world.VM) sv.VM {
 	vm := sv.VM{
-		Name: v.Name, UniqueID: v.Ref.Value, BIOSUUID: v.UUID, InstanceUUID: v.InstanceUUID, Power: v.Power, Host: v.Host, HostName: v.Hostname, Tools: v.Tools, Zone: v.Zone,
+		Name: v.Name, UniqueID: v.Ref.Value, BIOSUUID: v.UUID, InstanceUUID: v.InstanceUUID, Power: v.Power, Host: v.Host, HostName: v.Hostname, Tools: v.Tools, Zone: v.Zone, MAC: v.MAC,
 	}
 	for _, text := range v.Addresses {
 		if a, err := netip.ParseAddr(text); err == nil {

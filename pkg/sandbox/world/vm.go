@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type VM struct {
 	InstanceUUID string
 	// HidesUUIDs is set if the guest cannot identify its disks.
 	HidesUUIDs bool
+	// MAC is the address of its first network adapter, as the guest reports it.
+	MAC string
 }
 
 // VMKey identifies a VM: a moref is unique within its vCenter only.
@@ -114,6 +117,7 @@ func (i *Inventory) vm(r ref) VM {
 		v.Power = string(node.Suspended)
 	}
 	for _, nic := range property[types.ArrayOfGuestNicInfo](i, r, "guest.net").GuestNicInfo {
+		v.MAC = cmp.Or(v.MAC, nic.MacAddress)
 		for _, ip := range nic.IpAddress {
 			if a, err := netip.ParseAddr(ip); err == nil && !a.IsLinkLocalUnicast() {
 				v.Addresses = append(v.Addresses, ip)
