@@ -89,7 +89,7 @@ func startEngine(b *testing.B, lab *sim.Lab, k *csi.Kubernetes, fullSync time.Du
 		Config: config.Options{
 			File: lab.CloudConfigFile(), ReadOptions: config.ReadOptions{ClusterID: "test"}, UserAgent: csi.UserAgent, CallTimeout: 30 * time.Second,
 		},
-		Kubernetes: k, FullSync: fullSync, Logger: log,
+		Kubernetes: k, FullSync: fullSync, VolumeHealth: 5 * time.Minute, Logger: log,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -279,7 +279,9 @@ func TestSanityOfUpstream(t *testing.T) {
 			Boot: func(context.Context, Program, scenario.Requirements) (*scenario.Running, error) {
 				return &scenario.Running{Sandbox: newFake("x"), Name: "s"}, nil
 			},
-			Sanity: func(context.Context, *scenario.Running) (Sanity, error) { return Sanity{Passed: 46, Skipped: 20, Failed: tc.failed}, nil },
+			Sanity: func(context.Context, *scenario.Running) (Sanity, error) {
+				return Sanity{Passed: 46, Skipped: 20, Failed: tc.failed}, nil
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
