@@ -200,6 +200,7 @@ bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## me
 
 bench-sim: ## measure the simulator, beside stock vcsim
 	@$(GO) test -run '^$$' -bench Simulator -benchtime 3x -timeout 0 ./test/bench/sim -args $(SIMARGS)
+	@$(GO) test -run '^$$' -bench APIs -benchtime 200x ./pkg/sim
 
 bench-provider: ## measure the cloud provider: lookups among 10,000 VMs, memory, addresses, nudges
 	@$(GO) test -run '^$$' -bench . -benchmem ./pkg/provider/inventory ./pkg/provider/address ./pkg/provider/guest ./pkg/provider/controllers

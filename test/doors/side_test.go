@@ -131,6 +131,7 @@ func (s *side) send(verb, path, body string) *http.Response {
 	req, err := http.NewRequestWithContext(s.ctx, verb, u.String(), bytes.NewReader([]byte(body)))
 	s.must(err)
 	req.SetBasicAuth(s.user.Username(), "pass")
+	req.Header.Set("Vmware-Api-Session-Id", s.rest.SessionID())
 	res, err := recorder{s, s.vim.DefaultTransport()}.RoundTrip(req)
 	s.must(err)
 	return res

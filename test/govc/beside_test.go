@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 )
@@ -39,6 +40,9 @@ spec:
 
 // TestBesideStock runs the same commands against stock vcsim and against a simulated vCenter: what stock answers is answered here.
 func TestBesideStock(t *testing.T) {
+	if race.Enabled {
+		t.Skip("stock vcsim has data races")
+	}
 	steps := parse(t, "testdata/beside.txt")
 	t.Run("stock", func(t *testing.T) {
 		v, err := stocksim.Serve(stocksim.Options{User: "user", Password: "pass"})
