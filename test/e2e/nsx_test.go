@@ -28,11 +28,12 @@ spec:
 `
 
 // Each node's pod CIDR is a route of the gateway, to the node's address; that of a node that is gone goes. Snapshots keep what NSX
-// has: Services answer at the same addresses.
+// has: Services answer at the same addresses, and in a copy of the sandbox at that one's.
 func TestRoutesNSX(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	s := h.up("routed", append(ownPort(), h.File("routed.yaml", routed), "--loadbalancer", "nsx")...)
+	port := ownPort() // with the same, the copy has another block of addresses
+	s := h.up("routed", append(port, h.File("routed.yaml", routed), "--loadbalancer", "nsx")...)
 	s.routesAreNodes(2)
 
 	s.Run("kubectl", "create", "deployment", "web", "--image=nginx")
@@ -69,6 +70,14 @@ func TestRoutesNSX(t *testing.T) {
 	if now := s.address("web"); now != web {
 		t.Errorf("web has the address %s, and had %s", now, web)
 	}
+	copied := h.up("copy", append(port, "--from", "routed/before")...)
+	copied.Await("the copy has its own address", time.Minute, func() bool {
+		all := program.Kubectl[corev1.Service](copied.Sandbox, "get", "service", "web").Status.LoadBalancer.Ingress
+		return len(all) > 0 && all[0].IP != web
+	})
+	copied.answers(copied.address("web"))
+	s.answers(web)
+	h.Must("--name", "copy", "down")
 	s.Run("kubectl", "delete", "service", "web", "other")
 	if left := slices.DeleteFunc(s.nsxObjects(), func(o api.NSXObject) bool { return o.User == "admin" || o.Type == "StaticRoutes" }); len(left) > 0 {
 		t.Errorf("deleted Services leave %v", left)

@@ -5,7 +5,9 @@
 package nsx
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +81,7 @@ func (p *Part) Start(ctx context.Context) error {
 		return err
 	}
 	p.manager.Store(m)
-	err = p.restore(m.Tree())
+	err = p.restore(m.Tree(), spec)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = p.fill(m.Tree(), spec)
 	}
@@ -93,16 +96,47 @@ func (p *Part) Start(ctx context.Context) error {
 }
 
 // restore loads the objects of the snapshot. The error is [fs.ErrNotExist] without a snapshot.
-func (p *Part) restore(objects *tree.Tree) error {
-	file, err := os.Open(p.Saved())
+func (p *Part) restore(objects *tree.Tree, spec *topology.NSX) error {
+	data, err := os.ReadFile(p.Saved())
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	if err := objects.Load(file); err != nil {
-		return fmt.Errorf("%s: %w", file.Name(), err)
+	if data, err = p.readdress(data, spec); err == nil {
+		err = objects.Load(bytes.NewReader(data))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Saved(), err)
 	}
 	return nil
+}
+
+// readdress gives saved objects the addresses of this sandbox where they have those of the sandbox that saved them: which it had shows in
+// the pools without ranges in the topology.
+func (p *Part) readdress(data []byte, spec *topology.NSX) ([]byte, error) {
+	var saved struct {
+		Nodes []struct {
+			Path   string
+			Object struct{ CIDR netip.Prefix }
+		}
+	}
+	if err := json.Unmarshal(data, &saved); err != nil {
+		return nil, err
+	}
+	for _, n := range saved.Nodes {
+		at := slices.IndexFunc(spec.Pools, func(pool topology.NSXPool) bool { return n.Path == subnetPath(pool.Name, 1) })
+		if at < 0 || len(spec.Pools[at].Ranges) > 0 || !n.Object.CIDR.IsValid() || !n.Object.CIDR.Addr().Is4() {
+			continue
+		}
+		was := n.Object.CIDR.Addr().As4()
+		old, now := fmt.Sprintf(`"127.1.%d.`, was[2]), fmt.Sprintf(`"127.1.%d.`, p.Block())
+		return bytes.ReplaceAll(data, []byte(old), []byte(now)), nil
+	}
+	return data, nil
+}
+
+// subnetPath is the path of the n-th range of a pool.
+func subnetPath(pool string, n int) string {
+	return fmt.Sprintf("/infra/ip-pools/%s/ip-subnets/%d", pool, n)
 }
 
 // Save writes the objects to a file: nothing without a manager.
@@ -180,7 +214,7 @@ func (p *Part) fill(objects *tree.Tree, spec *topology.NSX) error {
 				"cidr":              network(r).String(),
 				"allocation_ranges": []any{tree.Object{"start": r.First.String(), "end": r.Last.String()}},
 			}
-			if err := put(fmt.Sprintf("%s/ip-subnets/%d", path, i+1), subnet); err != nil {
+			if err := put(subnetPath(pool.Name, i+1), subnet); err != nil {
 				return err
 			}
 		}

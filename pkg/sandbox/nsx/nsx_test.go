@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -41,6 +42,12 @@ func startFrom(t *testing.T, spec *topology.NSX, from string) *Part {
 		Spec: func() *topology.NSX { return spec }, CA: func() *cert.CA { return ca }, CAFile: filepath.Join(dir, "ca.crt"),
 		Saved: func() string { return from }, Changed: func() {}, Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
 	}
+	return begin(t, p)
+}
+
+// begin starts a part, which ends with the test.
+func begin(t *testing.T, p *Part) *Part {
+	t.Helper()
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +134,13 @@ func TestNoEdge(t *testing.T) {
 	}
 }
 
-// TestSaved: a manager that starts from a file has the objects that were saved, and none of the topology's beside them.
+// TestSaved: a manager that starts from a file has the objects that were saved, and none of the topology's beside them. In another
+// sandbox it has that one's addresses, except in pools that the topology gives ranges.
 func TestSaved(t *testing.T) {
-	spec := &topology.NSX{Pools: []topology.NSXPool{{Name: "services"}}, Tier1: "workload", Edge: "edge", Routes: true}
+	spec := &topology.NSX{
+		Pools: []topology.NSXPool{{Name: "services"}, {Name: "public", Ranges: []string{"203.0.113.10-203.0.113.20"}}},
+		Tier1: "workload", Edge: "edge", Routes: true,
+	}
 	first := start(t, spec)
 	path := "/infra/ip-pools/services/ip-allocations/one"
 	if err := first.Manager().Tree().Patch(path, tree.Object{}, "ccm"); err != nil {
@@ -148,6 +159,17 @@ func TestSaved(t *testing.T) {
 	}
 	if conf, err := second.CloudConfig(); err != nil || !strings.Contains(string(conf), "routerPath: /infra/tier-1s/workload") {
 		t.Errorf("%s, %v", conf, err)
+	}
+	copied := begin(t, &Part{
+		Spec: first.Spec, CA: first.CA, CAFile: first.CAFile, Saved: func() string { return file }, Changed: func() {}, Block: func() int { return 7 }, Port: first.Port,
+		Dir: t.TempDir(), Log: first.Log,
+	})
+	text := func(p *Part) string {
+		address, err := p.Manager().Tree().Realize(path)
+		return fmt.Sprint(p.Manager().Tree().All(), address, err)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(text(first), "127.1.249.", "127.1.7."), text(copied)); diff != "" {
+		t.Errorf("in another sandbox: %s", diff)
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
