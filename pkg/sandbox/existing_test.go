@@ -86,7 +86,7 @@ func TestExistingNodes(t *testing.T) {
 	s.clusterWatch.NodeChanged(nil, nodeWith("front-2", "", one.UUID), false)
 	s.clusterWatch.NodeChanged(nil, nodeWith("front.example.net", "", otherOrder(one.UUID)), true)
 	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.Name(v) != "front-2" || s.nodes.VMOf("front-2").VM != "worker-1" {
-		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.Name(v))
+		t.Errorf("a Node that was created again: role %q, called %s", v.Role, s.nodes.Name(v))
 	}
 	s.clusterWatch.NodeChanged(nil, nodeWith("back", "vsphere://"+two.UUID, ""), true)
 	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.VMOf("back").VM != "worker-2" {

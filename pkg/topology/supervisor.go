@@ -14,7 +14,7 @@ type Supervisor struct {
 	Namespaces []SupervisorNamespace `json:"namespaces,omitempty"`
 	// GuestClusters has the cluster of the sandbox. Default: one named as the topology, in the first namespace.
 	GuestClusters []GuestCluster `json:"guestClusters,omitempty"`
-	// Network is its networking stack: vds, or vpc for a VPC of NSX, which gives pods networks with routes. Default: vds.
+	// Network is the networking stack: vds for distributed switches, or vpc for a VPC of NSX, which has routes to pods. Default: vds.
 	Network SupervisorNetwork `json:"network,omitempty"`
 }
 
@@ -22,9 +22,9 @@ type Supervisor struct {
 type SupervisorNetwork string
 
 const (
-	// NetworkVDS is that of distributed switches: pods have networks of the guest cluster's own, which nothing routes.
+	// NetworkVDS is distributed switches. Nothing outside the guest cluster has routes to its pods.
 	NetworkVDS SupervisorNetwork = "vds"
-	// NetworkVPC is a VPC of NSX: VMs have ports of its subnets, pods networks that it gives and routes to their nodes.
+	// NetworkVPC is a VPC of NSX. It gives VMs ports of its subnets, and nodes networks for their pods, with routes to them.
 	NetworkVPC SupervisorNetwork = "vpc"
 )
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
@@ -23,25 +24,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/trace"
 )
-
-// inventory is that of stocksim.Serve.
-const inventory = `
-apiVersion: sandbox.vsphere/v1alpha1
-kind: Topology
-metadata: {name: inventory}
-spec:
-  vcenters:
-    - name: vc
-      users: [{name: user@vsphere.local, password: pass}]
-      permissions: [{user: user@vsphere.local, role: Admin}]
-      datacenters:
-        - name: DC0
-          networks: [{name: VM Network}]
-          switches: [{name: DVS0, portGroups: [{name: DC0_DVPG0}]}]
-          datastores: [{name: LocalDS_0}]
-          clusters: [{name: DC0_C0, hosts: [{name: DC0_C0_H0}]}]
-          vms: [{name: DC0_C0_RP0_VM0, cluster: DC0_C0}, {name: DC0_C0_RP0_VM1, cluster: DC0_C0, power: off}]
-`
 
 // side is a vCenter with clients whose calls are recorded.
 type side struct {
@@ -72,7 +54,7 @@ func stock(t testing.TB) *side {
 // ours returns a simulated vCenter.
 func ours(t testing.TB) *side {
 	t.Helper()
-	lab := sim.Start(t, inventory)
+	lab := sim.Start(t, strings.Replace(stocksim.Topology, "VM1, ", "VM1, power: off, ", 1)) // its guest would change answers
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(lab.CA())
 	return open(t, "here", lab.VCenters()[0].URL(), url.UserPassword("user@vsphere.local", "pass"), &tls.Config{RootCAs: pool})

@@ -18,26 +18,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 )
 
-// model is the inventory of stocksim.Serve.
-const model = `
-apiVersion: sandbox.vsphere/v1alpha1
-kind: Topology
-metadata: {name: model}
-spec:
-  vcenters:
-    - name: vc
-      reactions: {guest: {boot: 20ms, addresses: 20ms, shutdown: 20ms}}
-      users: [{name: user@vsphere.local, password: pass}]
-      permissions: [{user: user@vsphere.local, role: Admin}]
-      datacenters:
-        - name: DC0
-          networks: [{name: VM Network}]
-          switches: [{name: DVS0, portGroups: [{name: DC0_DVPG0}]}]
-          datastores: [{name: LocalDS_0}]
-          clusters: [{name: DC0_C0, hosts: [{name: DC0_C0_H0}]}]
-          vms: [{name: DC0_C0_RP0_VM0, cluster: DC0_C0}, {name: DC0_C0_RP0_VM1, cluster: DC0_C0}]
-`
-
 // TestBesideStock runs the same commands against stock vcsim and against a simulated vCenter: what stock answers is answered here.
 func TestBesideStock(t *testing.T) {
 	if race.Enabled {
@@ -59,12 +39,12 @@ func TestBesideStock(t *testing.T) {
 		runAll(t, stock, v.URL(), "GOVC_USERNAME=user", "GOVC_INSECURE=true")
 	})
 	t.Run("here", func(t *testing.T) {
-		lab := sim.Start(t, model)
+		lab := sim.Start(t, stocksim.Topology)
 		runAll(t, steps, lab.VCenters()[0].URL(), "GOVC_USERNAME=user@vsphere.local", "GOVC_TLS_CA_CERTS="+lab.CAFile)
 	})
 }
 
-// runAll runs commands in a folder with files for them, in a session of the user of model.
+// runAll runs commands in a folder with files for them, in a session of the user of stocksim.Topology.
 func runAll(t *testing.T, steps []step, u *url.URL, more ...string) {
 	t.Helper()
 	self, err := os.Executable()

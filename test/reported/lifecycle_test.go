@@ -42,7 +42,7 @@ func lifecycleReports() []report {
 			},
 		},
 		{
-			saw: "the Node of a VM made anew under the same name is deleted", issues: []string{"#397"}, vms: some("anew", "anew-next"),
+			saw: "the Node of a VM that was created again under the same name is deleted", issues: []string{"#397"}, vms: some("anew", "anew-next"),
 			run: func(ctx context.Context, w *ground) error {
 				return steps(
 					func() error { return w.up(ctx, "anew") },

@@ -56,10 +56,7 @@ type machine struct {
 // TestChurn: an unmodified release initializes the nodes of 200 VMs, and while VMs go off and on and tags come and go it
 // logs no error that the churn does not explain, loses no node, and taints exactly the nodes whose VM is off.
 func TestChurn(t *testing.T) {
-	cpi := os.Getenv("UPSTREAM_CPI")
-	if cpi == "" {
-		t.Skip("no release of the upstream cloud provider: UPSTREAM_CPI names its binary (make upstream builds and sets it)")
-	}
+	cpi := release(t, cloudProvider)
 	w := newWorld(t, topologyText)
 	k := &kubelets{w: w, on: map[string]bool{}}
 	machines := w.machines()

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,16 +48,7 @@ func (m attachedMachine) diskOf(claim string) string {
 // TestGuestClaim: the unmodified release of the CSI driver runs in its guest flavor. A claim becomes a claim of the Supervisor, which has
 // a volume of CNS; it is attached by way of the VirtualMachine, mounted, made larger, detached and deleted, and CNS knows its objects.
 func TestGuestClaim(t *testing.T) {
-	dir := os.Getenv("UPSTREAM_CSI")
-	if dir == "" {
-		t.Skip("no release of the upstream driver: UPSTREAM_CSI names the folder of its programs (make upstream builds and sets it)")
-	}
-	binary, err := program.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := program.NewHome(t, program.Options{Binary: binary, Patience: 5 * time.Minute})
-	t.Cleanup(func() { h.End(h.State, h.Tmp) })
+	h, dir := newHome(t, driver)
 	h.Must("--name", "guest", "up", "supervisor", "-d", "--csi", filepath.Join(dir, "vsphere-csi"))
 	s := h.Attach("guest")
 	file := h.File("web.yaml", guestPod)

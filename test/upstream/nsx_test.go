@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -32,16 +31,7 @@ spec:
 // TestNSX: the release makes a load balancer in NSX for a Service, the address answers, an outage of NSX delays the next Service,
 // and nothing is left of deleted ones.
 func TestNSX(t *testing.T) {
-	cpi := os.Getenv("UPSTREAM_CPI")
-	if cpi == "" {
-		t.Skip("no release of the upstream cloud provider: UPSTREAM_CPI names its binary (make upstream builds and sets it)")
-	}
-	binary, err := program.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := program.NewHome(t, program.Options{Binary: binary, Patience: 5 * time.Minute})
-	t.Cleanup(func() { h.End(h.State, h.Tmp) })
+	h, cpi := newHome(t, cloudProvider)
 	h.Must("--name", "nsx", "up", h.File("nsx.yaml", nsxTopology), "-d", "--csi", "off", "--ccm", cpi, "--loadbalancer", "nsx")
 	s := h.Attach("nsx")
 	begin := time.Now()

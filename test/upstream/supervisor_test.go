@@ -98,16 +98,7 @@ func TestSupervisor(t *testing.T) {
 // guestOfSupervisor starts a guest cluster with upstream's release.
 func guestOfSupervisor(t *testing.T, args ...string) (*program.Home, *program.Sandbox) {
 	t.Helper()
-	cpi := os.Getenv("UPSTREAM_CPI")
-	if cpi == "" {
-		t.Skip("no release of the upstream cloud provider: UPSTREAM_CPI names its binary (make upstream builds and sets it)")
-	}
-	binary, err := program.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := program.NewHome(t, program.Options{Binary: binary, Patience: 5 * time.Minute})
-	t.Cleanup(func() { h.End(h.State, h.Tmp) })
+	h, cpi := newHome(t, cloudProvider)
 	begin := time.Now()
 	h.Must(append([]string{"--name", "guest", "up", "supervisor", "-d", "--csi", "off", "--ccm", cpi}, args...)...)
 	t.Logf("up after %s", time.Since(begin).Round(time.Millisecond))

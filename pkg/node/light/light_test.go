@@ -391,7 +391,7 @@ func TestLeaseThatIsThere(t *testing.T) {
 		}
 		time.Sleep(renewal)
 		if r.lease() == nil {
-			t.Error("not made anew")
+			t.Error("not created again")
 		}
 	})
 }

@@ -224,7 +224,7 @@ func TestRouteFollowsNode(t *testing.T) {
 				t.Error(text)
 			}
 			if got := s.get(resource, "worker-0").GetUID(); got != uid {
-				t.Error("it was made anew")
+				t.Error("it was deleted and created")
 			}
 			readdress()
 			listed("no address", "10.244.0.0/24")

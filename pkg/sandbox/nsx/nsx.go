@@ -110,8 +110,8 @@ func (p *Part) restore(objects *tree.Tree, spec *topology.NSX) error {
 	return nil
 }
 
-// readdress gives saved objects the addresses of this sandbox where they have those of the sandbox that saved them: which it had shows in
-// the pools without ranges in the topology.
+// readdress replaces the addresses of the sandbox that saved the objects by this sandbox's. The pools to which the topology gives no ranges
+// show which those were.
 func (p *Part) readdress(data []byte, spec *topology.NSX) ([]byte, error) {
 	var saved struct {
 		Nodes []struct {

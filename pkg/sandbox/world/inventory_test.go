@@ -206,7 +206,7 @@ func TestUpdates(t *testing.T) {
 			want: []world.VM{bareVM()}, wasReported: []string{"a gone"},
 		},
 		{
-			name: "gone and made anew", then: func(b *batch) {
+			name: "gone and created again", then: func(b *batch) {
 				b.add(vcenter.Leave, vm1, nil)
 				b.add(vcenter.Modify, vm1, props{"name": "nobody"}) // too late
 				b.add(vcenter.Enter, mo("VirtualMachine", "vm-3"), props{"name": "a", "parent": dcVMs})

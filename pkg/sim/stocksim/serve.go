@@ -43,6 +43,25 @@ type Options struct {
 	Version string
 }
 
+// Topology has the inventory that [Serve] makes by default, with the user user@vsphere.local and the password "pass". Guests boot at once.
+const Topology = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: stock}
+spec:
+  vcenters:
+    - name: vc
+      reactions: {guest: {boot: 20ms, addresses: 20ms, shutdown: 20ms}}
+      users: [{name: user@vsphere.local, password: pass}]
+      permissions: [{user: user@vsphere.local, role: Admin}]
+      datacenters:
+        - name: DC0
+          networks: [{name: VM Network}]
+          switches: [{name: DVS0, portGroups: [{name: DC0_DVPG0}]}]
+          datastores: [{name: LocalDS_0}]
+          clusters: [{name: DC0_C0, hosts: [{name: DC0_C0_H0}]}]
+          vms: [{name: DC0_C0_RP0_VM0, cluster: DC0_C0}, {name: DC0_C0_RP0_VM1, cluster: DC0_C0}]
+`
+
 // Serve builds an inventory and serves it with TLS and all endpoints of vcsim, SOAP and REST. It is ready when Serve returns;
 // each VM takes 40 ms.
 func Serve(o Options) (*Server, error) {
