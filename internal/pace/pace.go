@@ -35,6 +35,15 @@ func (s Speed) Lease() (duration, renew, retry time.Duration) {
 	return lease, (lease * 2 / 3).Round(time.Millisecond), (lease * 2 / 15).Round(time.Millisecond)
 }
 
+// CCMArgs returns the arguments with the periods that every cloud controller manager has.
+func (s Speed) CCMArgs() []string {
+	return []string{
+		"--node-monitor-period=" + s.Of(CCMNodeMonitor).String(),
+		"--node-status-update-frequency=" + s.Of(CCMNodeStatusUpdate).String(),
+		"--route-reconciliation-period=" + s.Of(CCMRoutes).String(),
+	}
+}
+
 // EvictionRate is kube-controller-manager's --node-eviction-rate, in nodes per second: upstream's 0.1 scaled up, and never 1.
 // While all nodes are not ready, as when a cluster boots, the node lifecycle controller swaps its limiter for one that lets
 // nothing pass, which says of itself that its rate is 1 (client-go/util/flowcontrol, fakeNeverRateLimiter); and the one to come
@@ -68,6 +77,7 @@ const (
 	KubeletSync
 	CCMNodeMonitor
 	CCMNodeStatusUpdate
+	CCMRoutes
 	GuestBoot
 	TagRefresh
 	CCMLease
@@ -143,6 +153,8 @@ func (p Period) row() Row {
 		return Row{p, ccm, "--node-monitor-period", 5 * time.Second, 200 * ms, ms}
 	case CCMNodeStatusUpdate:
 		return Row{p, ccm, "--node-status-update-frequency", 5 * time.Minute, 5 * time.Second, ms}
+	case CCMRoutes:
+		return Row{p, ccm, "--route-reconciliation-period", 10 * time.Second, 500 * ms, ms}
 	case GuestBoot:
 		return Row{p, "simulated guest", "power-on to guest tools running", 20 * time.Second, 200 * ms, ms}
 	case TagRefresh:

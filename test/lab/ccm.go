@@ -111,11 +111,10 @@ func (l *Lab) ccmArgs(conf, kubeconfig string, ours bool) []string {
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
 		"--secure-port=0", // it has no clients; without a port it needs no permission to create TokenReviews
-		"--node-monitor-period=" + l.speed.Of(pace.CCMNodeMonitor).String(),
-		"--node-status-update-frequency=" + l.speed.Of(pace.CCMNodeStatusUpdate).String(),
 		"--concurrent-node-syncs=4",
 		"--v=2",
 	}
+	args = append(args, l.speed.CCMArgs()...)
 	if ours && l.speed != 1 {
 		args = append(args, "--tag-refresh-period="+l.speed.Of(pace.TagRefresh).String())
 	}

@@ -253,12 +253,9 @@ func (d *Deployment) patchCCM(set *appsv1.DaemonSet, c CCM, i int, elect, off bo
 }
 
 func (d *Deployment) ccmArgs(args []string, port int, elect bool) []string {
-	of := func(p pace.Period) string { return d.speed.Of(p).String() }
-	args = withFlags(args,
+	args = withFlags(withFlags(args, d.speed.CCMArgs()...),
 		"--health-address=127.0.0.1:"+strconv.Itoa(port),
-		"--node-monitor-period="+of(pace.CCMNodeMonitor),
-		"--node-status-update-frequency="+of(pace.CCMNodeStatusUpdate),
-		"--tag-refresh-period="+of(pace.TagRefresh),
+		"--tag-refresh-period="+d.speed.Of(pace.TagRefresh).String(),
 		"--config-poll-period="+configPoll.String(),
 		"--concurrent-node-syncs=4",
 	)

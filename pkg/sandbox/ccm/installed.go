@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/installed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
@@ -69,11 +68,7 @@ func (p *Processes) installedArguments(r *replica, o Options) []string {
 		args = append(args, "--health-address="+net.JoinHostPort(host, r.health))
 	}
 	kubeconfig := p.kubeconfig(r.name)
-	args = append(args,
-		"--kubeconfig="+kubeconfig,
-		"--node-monitor-period="+p.Speed.Of(pace.CCMNodeMonitor).String(),
-		"--node-status-update-frequency="+p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
-	)
+	args = append(append(args, "--kubeconfig="+kubeconfig), p.Speed.CCMArgs()...)
 	if o.Program.Own {
 		args = append(args, p.ownPeriods()...)
 	}

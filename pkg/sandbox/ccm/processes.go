@@ -197,9 +197,8 @@ func (p *Processes) arguments(r *replica, o Options, elect bool) []string {
 		"--tls-private-key-file=" + p.key(),
 		"--authentication-skip-lookup=true",
 		"--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
-		"--node-monitor-period=" + p.Speed.Of(pace.CCMNodeMonitor).String(),
-		"--node-status-update-frequency=" + p.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 	}
+	args = append(args, p.Speed.CCMArgs()...)
 	if p.mode(o) == paravirtualMode {
 		args = append(args, p.guestArguments(o)...)
 	}
