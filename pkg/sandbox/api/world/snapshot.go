@@ -98,13 +98,16 @@ func (s Snapshot) Since(before Snapshot) []string {
 			}
 		}
 		for _, key := range sorted(s[kind]) {
-			if _, was := before[kind][key]; !was {
+			if _, was := before[kind][key]; !was && !s[kind][key].ended(kind) {
 				lines = append(lines, fmt.Sprintf("%s %s was not there", kind, s[kind][key].name))
 			}
 		}
 	}
 	return lines
 }
+
+// ended reports whether a thing is only a log: the process of a component has ended with the VM that it was for.
+func (s state) ended(kind Kind) bool { return kind == Component && s.fields["state"] == "stopped" }
 
 // cameUp reports whether a field is another because the sandbox had only just come up: it had no value, or was not yet well.
 func cameUp(field, was, is string) bool {

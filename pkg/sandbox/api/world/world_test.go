@@ -163,6 +163,17 @@ func TestSnapshot(t *testing.T) {
 	if left := at(api.Node{Name: "a", Registered: true, Unschedulable: true}).Since(at(api.Node{Name: "a", Registered: true})); len(left) != 1 {
 		t.Errorf("a cordon: %v", left)
 	}
+	with := func(state string) world.Snapshot {
+		w := world.New()
+		w.Apply(api.Update{Component: &api.Component{Name: "node/new", State: state}})
+		return w.Snapshot()
+	}
+	if left := with("stopped").Since(world.Snapshot{}); left != nil {
+		t.Errorf("the log of a component that has ended: %q", left)
+	}
+	if left := with("running").Since(world.Snapshot{}); len(left) != 1 {
+		t.Errorf("a new component: %q", left)
+	}
 	if left := before.Since(before); left != nil {
 		t.Errorf("nothing has changed: %v", left)
 	}
