@@ -104,9 +104,9 @@ func (s *Store[T, P]) Run(ctx context.Context) {
 	watching := true
 	for ctx.Err() == nil {
 		version, err := s.list(ctx)
-		s.once.Do(func() { close(s.tried) })
 		listed := err == nil
 		if listed {
+			s.once.Do(func() { close(s.tried) })
 			failures = 0
 			err = s.watch(ctx, version)
 		}
@@ -125,6 +125,7 @@ func (s *Store[T, P]) Run(ctx context.Context) {
 		}
 		failures++
 		s.fail(err, failures == 1)
+		s.once.Do(func() { close(s.tried) }) // after the error is recorded: who waited reads it
 		_ = backoff.Sleep(ctx, pause.After(failures))
 	}
 }
