@@ -45,7 +45,7 @@ type Config struct {
 	HealthPeriod time.Duration
 	// Datastores sends when a datastore has become accessible or inaccessible: the health is read a Delay later. May be nil.
 	Datastores <-chan struct{}
-	// Delay is how long changes of one volume are collected; 1 s when zero.
+	// Delay is how long changes are collected, from the first one; 1 s when zero.
 	Delay time.Duration
 	// RetryMin and RetryMax bound the time before a failed call is repeated; 1 s and 5 min when zero.
 	RetryMin, RetryMax time.Duration
@@ -55,8 +55,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// workers is the number of concurrent calls to CNS.
-const workers = 8
+// workers is the number of volumes that are synced at the same time. Their updates share calls to CNS.
+const workers = 64
 
 // Syncer writes records. Create it with [New] and run it with [Syncer.Run].
 type Syncer struct {
@@ -66,8 +66,9 @@ type Syncer struct {
 	trigger chan int64                                   // numbers of TriggerCsiFullSync objects
 	read    time.Time                                    // when the records were read last; for Run
 
-	mu    sync.Mutex
-	known map[string][]volume.Entity // what CNS has, by volume id
+	mu      sync.Mutex
+	changed map[string]bool            // volumes whose objects have changed, which are queued together; nil if none is
+	known   map[string][]volume.Entity // what CNS has, by volume id
 	// seen are volumes that had a PersistentVolume since the start, or had none at the last full sync: their records may be
 	// emptied. A new volume is in CNS before its PersistentVolume exists.
 	seen map[string]bool
@@ -89,8 +90,29 @@ func New(cfg Config) *Syncer {
 		trigger: make(chan int64, 1),
 		known:   map[string][]volume.Entity{}, seen: map[string]bool{}, during: map[string]bool{}, health: map[string]string{},
 	}
-	s.cluster = newCluster(cfg.Client, func(id string) { s.queue.AddAfter(id, cfg.Delay) })
+	s.cluster = newCluster(cfg.Client, s.collect)
 	return s
+}
+
+// collect queues a changed volume, with all that change in the same Delay.
+func (s *Syncer) collect(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = map[string]bool{}
+		time.AfterFunc(s.cfg.Delay, s.release)
+	}
+	s.changed[id] = true
+}
+
+func (s *Syncer) release() {
+	s.mu.Lock()
+	all := s.changed
+	s.changed = nil
+	s.mu.Unlock()
+	for id := range all {
+		s.queue.Add(id)
+	}
 }
 
 // Run keeps records in agreement until ctx ends, and returns nil. It must be called once.
