@@ -187,7 +187,7 @@ type Cluster struct {
 type Operation struct {
 	VCenter string // empty for several
 	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
-	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
+	// "attachments", "volume", "metadata", "register", "unregister", "protect" or "datastores".
 	Name string
 	// Result is "ok", or the [ErrorReason] of the error.
 	Result   string
