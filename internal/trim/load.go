@@ -64,7 +64,7 @@ func (l *load) next(cycles uint64) (percent int, changed bool) {
 	return l.idle, was
 }
 
-// cycles returns the number of collections that the runtime has started by itself.
+// cycles returns the number of collections that the runtime has started automatically.
 func cycles() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
 	metrics.Read(sample)

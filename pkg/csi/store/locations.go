@@ -35,7 +35,7 @@ type attachment struct {
 
 // attachmentMemory is how long an attachment is returned without a call. csi-attacher requests most attachments twice: it queues a
 // VolumeAttachment again because it has added the finalizer, and often processes it before its cache has the result. That takes at most
-// the delay of its watch. Whatever makes it request the attachment again later, the disk may have been removed by then.
+// the delay of its watch. If it requests the attachment again later for any reason, the disk may have been removed by then.
 const attachmentMemory = 10 * time.Second
 
 func (h *locations) put(id string, c *conn) {
