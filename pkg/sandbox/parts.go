@@ -49,6 +49,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -194,7 +195,9 @@ func assemble(s *Sandbox) {
 	}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
-		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig,
+		CAFile: s.vcenterCA, DriverConfig: s.source.CloudConfig,
+		CloudConfig: func(c sim.CloudConfig) ([]byte, error) { return cloudConfig(s, c) },
+		NSX:         s.nsx.Account,
 	}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
@@ -272,6 +275,13 @@ func assemble(s *Sandbox) {
 			return 0
 		},
 	}
+	s.nsx.Pods, s.nsx.AddSecret = func() bool { return ccmDeployed(s) && opts.LoadBalancer == LoadBalancerNSX }, s.secrets.Know
+	s.nsx.Names = func() []string {
+		if g, ok := s.ground.(ground.NSXNames); ok {
+			return g.NSXNames()
+		}
+		return nil
+	}
 	s.nsx.Changed = s.services.NSXChanged
 	s.services.Set, s.services.Background = s.watchCache.SetService, &s.background
 	if hasNSX(s) {
@@ -284,7 +294,7 @@ func assemble(s *Sandbox) {
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")
-		s.nsx.Dir, s.nsx.CAFile = opts.Dir.Path("ccm"), s.vcenterCA()
+		s.nsx.Dir = opts.Dir.Path("ccm")
 	}
 	s.inspector = newInspector(s)
 }
