@@ -250,7 +250,7 @@ func (o *options) checkBalancer() error {
 	case o.ground.Cluster == ground.Kind && slices.ContainsFunc(o.topology.Spec.VCenters, func(v topology.VCenter) bool { return v.Name == deploy.NSXManager }):
 		return report.UsageError("rename the vCenter", "--loadbalancer nsx: a vCenter is named %s, as pods call the NSX Manager", deploy.NSXManager)
 	case o.topology.Spec.NSX.Routes && o.ground.Cluster != ground.Embedded:
-		return report.UsageError("--set spec.nsx.routes=false", "spec.nsx.routes needs --cluster embedded: kind has its own routes between its nodes")
+		return report.UsageError("set routes to false in the topology, or leave --cluster kind out", "spec.nsx.routes needs --cluster embedded: kind's network plug-in makes the routes between its nodes, and none is in NSX")
 	}
 	return nil
 }
