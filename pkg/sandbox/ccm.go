@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"strconv"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -33,15 +31,7 @@ func cloudConfig(s *Sandbox, c sim.CloudConfig) ([]byte, error) {
 	if err != nil || s.opts.LoadBalancer != LoadBalancerNSX {
 		return conf, err
 	}
-	at := nsx.Place{CAFile: c.CAFile}
-	if c.SecretName != "" {
-		at.Secret, at.Namespace = deploy.NSXSecret, c.SecretNamespace
-	}
-	if c.Reach != nil {
-		host, port := c.Reach(deploy.NSXManager)
-		at.Host = net.JoinHostPort(host, strconv.Itoa(port))
-	}
-	more, err := s.nsx.CloudConfig(at)
+	more, err := s.nsx.CloudConfig(nsx.Place{CAFile: c.CAFile})
 	return append(conf, more...), err
 }
 

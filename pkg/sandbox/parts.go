@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -49,7 +51,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/tracing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -195,9 +196,16 @@ func assemble(s *Sandbox) {
 	}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
-		CAFile: s.vcenterCA, DriverConfig: s.source.CloudConfig,
-		CloudConfig: func(c sim.CloudConfig) ([]byte, error) { return cloudConfig(s, c) },
-		NSX:         s.nsx.Account,
+		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig, NSX: s.nsx.Account,
+		NSXConfig: func(at deploy.ConfigLocation) ([]byte, error) {
+			if opts.LoadBalancer != LoadBalancerNSX {
+				return nil, nil
+			}
+			host, port := s.pods.Endpoint(deploy.NSXManager)
+			return s.nsx.CloudConfig(nsx.Place{
+				Host: net.JoinHostPort(host, strconv.Itoa(port)), CAFile: at.CAFile, Secret: at.NSXSecret, Namespace: at.SecretNamespace,
+			})
+		},
 	}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),

@@ -43,8 +43,8 @@ func TestOwnCCM(t *testing.T) {
 	}
 }
 
-// With NSX there is a second Secret, for our own cloud controller manager and for another project's, and our own has the rights that it is
-// given. Both go when they are not needed any more; a new configuration without the account leaves the Secret as it is.
+// With NSX our own cloud controller manager has a second Secret, and the rights that it is given: not another project's, whose configuration
+// has the account. Both go with it; a new configuration without the account leaves the Secret as it is.
 func TestNSX(t *testing.T) {
 	r := newRig(t, Options{})
 	c := conf()
@@ -53,8 +53,8 @@ func TestNSX(t *testing.T) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: "of-nsx"},
 	}}
 	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
-	has := func(namespace string) bool {
-		o := r.get(t, core("Secret"), namespace, NSXSecret)
+	has := func() bool {
+		o := r.get(t, core("Secret"), "kube-system", NSXSecret)
 		if o == nil {
 			return false
 		}
@@ -63,21 +63,22 @@ func TestNSX(t *testing.T) {
 		return len(data) == 2 && string(password) == "hush" && o.GetLabels()[ManagedByLabel] == ManagedBy
 	}
 	for _, step := range []struct {
-		what                string
-		do                  func() error
-		ours, theirs, right bool
+		what string
+		do   func() error
+		want bool
 	}{
-		{"our own", func() error { return r.CCM(t.Context(), CCM{Config: c, Image: "localhost/ccm:1", Rights: rights}) }, true, false, true},
-		{"configured", func() error { return r.Configure(t.Context(), conf()) }, true, false, true},
-		{"another project's", func() error { return r.CCM(t.Context(), CCM{Config: c, Manifest: []byte(release)}) }, false, true, false},
-		{"without NSX", func() error { return r.CCM(t.Context(), CCM{Config: conf(), Image: "localhost/ccm:1"}) }, false, false, false},
+		{"our own", func() error { return r.CCM(t.Context(), CCM{Config: c, Image: "localhost/ccm:1", Rights: rights}) }, true},
+		{"configured", func() error { return r.Configure(t.Context(), conf()) }, true},
+		{"another project's", func() error { return r.CCM(t.Context(), CCM{Config: c, Manifest: []byte(release)}) }, false},
+		{"our own again", func() error { return r.CCM(t.Context(), CCM{Config: c, Image: "localhost/ccm:1", Rights: rights}) }, true},
+		{"without NSX", func() error { return r.CCM(t.Context(), CCM{Config: conf(), Image: "localhost/ccm:1"}) }, false},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		right := r.get(t, role, "", "of-nsx") != nil
-		if has("kube-system") != step.ours || has("clouds") != step.theirs || right != step.right {
-			t.Errorf("%s: Secret of ours %t, of theirs %t, rights %t", step.what, has("kube-system"), has("clouds"), right)
+		if theirs := r.get(t, core("Secret"), "clouds", NSXSecret); has() != step.want || right != step.want || theirs != nil {
+			t.Errorf("%s: Secret %t, rights %t, want %t; Secret of another project %v", step.what, has(), right, step.want, theirs)
 		}
 	}
 }

@@ -129,6 +129,8 @@ func (d *Deployment) Scale(ctx context.Context, replicas int) error {
 const (
 	ccmName      = "vsphere-cloud-controller-manager"
 	ccmNamespace = "kube-system"
+	// NSXSecret is the Secret with the account for the NSX Manager, which no manifest has.
+	NSXSecret    = "vsphere-nsx-secret"
 	ccmNameLabel = "app.kubernetes.io/name"
 	// ccmPort is the health port of a node's first replica, moreCCMPorts the base for the others: the CSI driver uses the ports
 	// between.
@@ -143,7 +145,7 @@ func ownCCMLayout() layout {
 	return layout{
 		ConfigLocation: ConfigLocation{
 			File: "/etc/cloud/vsphere.conf", CAFile: "/etc/cloud/" + caKey,
-			SecretName: "vsphere-cloud-secret", SecretNamespace: ccmNamespace,
+			SecretName: "vsphere-cloud-secret", SecretNamespace: ccmNamespace, NSXSecret: NSXSecret,
 		},
 		holder: "vsphere-cloud-config", holderNamespace: ccmNamespace, key: "vsphere.conf",
 	}
@@ -187,7 +189,7 @@ func contentsOf(l layout, c Config) []*unstructured.Unstructured {
 		all = append(all, bare("v1", "Secret", l.SecretNamespace, l.SecretName))
 	}
 	if nsxSecret(l, c) != nil {
-		all = append(all, bare("v1", "Secret", l.SecretNamespace, NSXSecret))
+		all = append(all, bare("v1", "Secret", l.SecretNamespace, l.NSXSecret))
 	}
 	return all
 }

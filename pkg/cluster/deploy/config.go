@@ -32,13 +32,10 @@ type Config struct {
 	CA []byte
 	// Secret is the data of the Secret with the credentials: "HOST.username" and "HOST.password" for every vCenter.
 	Secret map[string][]byte
-	// NSX is the data of the Secret NSXSecret, in the namespace of the other one: "username" and "password" for the NSX Manager. Nil
-	// for no such Secret, and to leave an existing one as it is.
+	// NSX is the data of the Secret ConfigLocation.NSXSecret: "username" and "password" for the NSX Manager. Nil for no such Secret, and
+	// to leave an existing one as it is.
 	NSX map[string][]byte
 }
-
-// NSXSecret is the name of the Secret with the account for the NSX Manager.
-const NSXSecret = "vsphere-nsx-secret"
 
 // ConfigLocation is where a configuration is read from.
 type ConfigLocation struct {
@@ -47,6 +44,9 @@ type ConfigLocation struct {
 	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
 	// configuration itself must have the credentials.
 	SecretName, SecretNamespace string
+	// NSXSecret names the Secret with the account for the NSX Manager, in the same namespace. Empty: the configuration itself must have
+	// the account. Upstream's v1.36.0 logs in before it has read a Secret, and ends when NSX refuses that.
+	NSXSecret string
 }
 
 // layout locates a configuration in the cluster.
@@ -93,12 +93,12 @@ func (d *Deployment) write(ctx context.Context, l layout, c Config, part string)
 	}}, part)
 }
 
-// nsxSecret is the Secret with the account for the NSX Manager, nil for none: a configuration that is a Secret has the account itself.
+// nsxSecret is the Secret with the account for the NSX Manager; nil for none.
 func nsxSecret(l layout, c Config) *unstructured.Unstructured {
-	if c.NSX == nil || l.SecretName == "" {
+	if c.NSX == nil || l.NSXSecret == "" {
 		return nil
 	}
-	return secretOf(l.SecretNamespace, NSXSecret, c.NSX)
+	return secretOf(l.SecretNamespace, l.NSXSecret, c.NSX)
 }
 
 func secretOf(namespace, name string, data map[string][]byte) *unstructured.Unstructured {

@@ -35,9 +35,10 @@ type Pods struct {
 	VCenters   func() vcenters.List
 	// CAFile is the file with the certificate that verifies the vCenters.
 	CAFile func() string
-	// CloudConfig renders vsphere.conf for the cloud controller manager, DriverConfig for the CSI driver.
-	CloudConfig, DriverConfig func(sim.CloudConfig) ([]byte, error)
-	// NSX returns the data of the Secret with the account for the NSX Manager; nil if the cloud controller manager uses none.
+	// CloudConfig renders vsphere.conf, NSXConfig what a cloud controller manager has in it besides, if it uses NSX.
+	CloudConfig func(sim.CloudConfig) ([]byte, error)
+	NSXConfig   func(deploy.ConfigLocation) ([]byte, error)
+	// NSX returns the data of the Secret with the account for the NSX Manager; nil if no cloud controller manager uses it.
 	NSX func() map[string][]byte
 	// CCMChanged receives each change of a cloud controller manager. It is nil where that is a process.
 	CCMChanged func(deploy.Change)
@@ -104,16 +105,22 @@ func (p *Pods) Host(vcenter string) string {
 
 // Config returns the configuration of the cloud controller manager.
 func (p *Pods) Config() (deploy.Config, error) {
-	c, err := p.config(p.CloudConfig)
+	c, err := p.Driver()
 	c.NSX = p.NSX()
+	vcenters := c.Conf
+	c.Conf = func(at deploy.ConfigLocation) ([]byte, error) {
+		conf, err := vcenters(at)
+		if err != nil {
+			return nil, err
+		}
+		more, err := p.NSXConfig(at)
+		return append(conf, more...), err
+	}
 	return c, err
 }
 
-// Driver returns the configuration of the CSI driver.
-func (p *Pods) Driver() (deploy.Config, error) { return p.config(p.DriverConfig) }
-
-// config is a configuration whose file render returns.
-func (p *Pods) config(render func(sim.CloudConfig) ([]byte, error)) (deploy.Config, error) {
+// Driver returns the configuration of the CSI driver: the vCenters.
+func (p *Pods) Driver() (deploy.Config, error) {
 	ca, err := os.ReadFile(p.CAFile())
 	if err != nil {
 		return deploy.Config{}, err
@@ -124,7 +131,7 @@ func (p *Pods) config(render func(sim.CloudConfig) ([]byte, error)) (deploy.Conf
 		secret[host+".username"], secret[host+".password"] = []byte(vc.User()), []byte(vc.Password())
 	}
 	conf := func(at deploy.ConfigLocation) ([]byte, error) {
-		return render(sim.CloudConfig{CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace, Reach: p.Endpoint})
+		return p.CloudConfig(sim.CloudConfig{CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace, Reach: p.Endpoint})
 	}
 	return deploy.Config{Conf: conf, CA: ca, Secret: secret}, nil
 }
