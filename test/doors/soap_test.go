@@ -32,7 +32,7 @@ type api struct {
 }
 
 // apis are all.
-var apis = slices.Concat(ofSOAP, ofREST)
+var apis = slices.Concat(ofSOAP, ofREST, ofVIM)
 
 var ofSOAP = []api{
 	{"lookup service", func(s *side) {
