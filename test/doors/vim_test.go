@@ -112,6 +112,21 @@ var ofVIM = []api{
 		s.must(copied.Unregister(s.ctx))
 		refused(copied.Destroy(s.ctx))
 	}, nil},
+	{"vim25: a name that is taken", func(s *side) {
+		s.tap(s.vim.Client)
+		pool, err := object.NewClusterComputeResource(s.vim, s.cluster).ResourcePool(s.ctx)
+		s.must(err)
+		folder := object.NewFolder(s.vim, s.folder())
+		_, _ = folder.CreateVM(s.ctx, types.VirtualMachineConfigSpec{
+			Name: "DC0_C0_RP0_VM1", GuestId: "otherGuest", Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+		}, pool, nil) // compared below
+		_, _ = pool.ImportVApp(s.ctx, &types.VirtualMachineImportSpec{ConfigSpec: types.VirtualMachineConfigSpec{
+			Name: "DC0_C0_RP0_VM1", GuestId: "otherGuest", Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+		}}, folder, nil)
+	}, map[string]string{
+		"^CreateVM_Task: (status 500|not there: CreateVM_TaskResponse|not recorded: Fault)": "a folder has one VM of a name",
+		"^ImportVApp: (status 500|not there: ImportVAppResponse|not recorded: Fault)":       "a folder has one VM of a name",
+	}},
 	{"vim25: folders, hosts, events", func(s *side) {
 		s.tap(s.vim.Client)
 		folder := object.NewFolder(s.vim, s.folder())
