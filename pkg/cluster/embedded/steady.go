@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -24,7 +25,7 @@ type steady struct {
 // RoundTrip implements [http.RoundTripper].
 func (s steady) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
-		answer, err := s.next.RoundTrip(r)
+		answer, err := s.send(r)
 		if err == nil || !lost(err) || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
 			return answer, err
 		}
@@ -41,6 +42,22 @@ func (s steady) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+}
+
+// send sends a request. The answer has all of its body, but for those that have no end: watches and logs.
+func (s steady) send(r *http.Request) (*http.Response, error) {
+	answer, err := s.next.RoundTrip(r)
+	endless := r.URL.Query().Has("watch") || r.URL.Query().Has("follow")
+	if err != nil || endless || answer.StatusCode == http.StatusSwitchingProtocols {
+		return answer, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close() // it was read
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	return answer, nil
 }
 
 // lost reports whether the error means that the server is gone, rather than slow or of another opinion. Connections to a control

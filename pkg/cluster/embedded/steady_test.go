@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +83,36 @@ func TestRequestsOutliveTheControlPlane(t *testing.T) {
 				t.Errorf("%v, %d creations: %v", got, created.Load(), err)
 			}
 		})
+	}
+}
+
+// An answer that breaks off is not one.
+func TestAnswersThatBreakOff(t *testing.T) {
+	for query, want := range map[string]int{"": 2, "?watch=true": 1, "?follow=true": 1} {
+		sent := 0
+		s := steady{
+			next: roundTripper(func(r *http.Request) (*http.Response, error) {
+				sent++
+				body := io.Reader(strings.NewReader("all"))
+				if sent == 1 {
+					body = io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
+				}
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body)}, nil
+			}),
+			ready: func(context.Context) error { return nil },
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1/api"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := s.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if sent != want || want == 2 && (err != nil || string(body) != "all") {
+			t.Errorf("%q: sent %d times, want %d: %q, %v", query, sent, want, body, err)
+		}
 	}
 }
 
