@@ -255,7 +255,7 @@ func assemble(s *Sandbox) {
 				}
 			}
 		},
-		Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
+		Identity: s.supervisor.Changed, Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
 		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer == LoadBalancerNone || opts.LoadBalancer == "",
 	}
 	_, nodePorts := s.ground.(ground.NodePorts)
@@ -298,7 +298,7 @@ func assemble(s *Sandbox) {
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
 		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, Nodes: s.Nodes, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
-		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Log: s.log, Logger: opts.Logger,
+		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Rows: &s.watchCache, Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")
