@@ -182,6 +182,8 @@ func (c Volume) drivers() (q question) {
 		q.saw(sandbox, verdictOf(d.State == "running"), "component "+d.Name, "%s", strings.TrimSuffix(d.State+": "+d.Message, ": "))
 		if d.State != "running" {
 			ill = append(ill, d.Name+" is "+d.State)
+		} else if d.Health != "" && d.Health != "healthy" {
+			ill = append(ill, d.Name+" "+d.Health)
 		}
 	}
 	if len(ill) > 0 {
