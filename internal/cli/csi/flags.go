@@ -28,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // The values of --csi that name no driver of a user's.
@@ -182,7 +183,7 @@ func (f *Flags) CheckCluster(kind bool) error {
 		}
 	}
 	if f.Webhook {
-		return report.UsageError(try, "--csi-webhook: with --cluster kind the sandbox deploys no webhook; the script of upstream's release that installs it works on any cluster with Services")
+		return report.UsageError(try, "--csi-webhook: with --cluster kind the sandbox deploys no webhook")
 	}
 	s, err := f.source()
 	if err != nil {
@@ -201,6 +202,14 @@ func (f *Flags) CheckCluster(kind bool) error {
 	case program.Builtin, program.Module:
 	}
 	return nil
+}
+
+// CheckTopology refuses what cannot be done with the topology; nil is none.
+func (f *Flags) CheckTopology(t *topology.Topology) error {
+	if !f.Webhook || t == nil || t.Spec.Supervisor == nil {
+		return nil
+	}
+	return report.UsageError("leave --csi-webhook out, or use a topology without a Supervisor", "--csi-webhook: %s", csi.NoGuestWebhook)
 }
 
 // ToArgs returns the arguments that say the same to another process; none for the default, which is the built-in driver.

@@ -105,7 +105,7 @@ func (o *options) loadFrom() (err error) {
 	if o.resume {
 		o.port = m.APIPort
 	}
-	return cmp.Or(err, o.checkBalancer())
+	return cmp.Or(err, o.csi.CheckTopology(o.topology), o.checkBalancer())
 }
 
 // checkFrom verifies the snapshot before anything is created.

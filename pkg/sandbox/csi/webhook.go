@@ -42,7 +42,7 @@ const (
 )
 
 // NoGuestWebhook is why a guest cluster has no webhook.
-const NoGuestWebhook = "the webhook of upstream's guest flavor is another program mode with other rules, which the sandbox does not run"
+const NoGuestWebhook = "upstream's guest flavor has another webhook, with other rules, which the sandbox does not run"
 
 // hook is the server of a validating webhook, and its registration at the API server. With its failure policy, the API server refuses
 // what the webhook is to judge while a registered one does not answer: so it is registered once it answers, and withdrawn before it is
@@ -180,7 +180,7 @@ func (h *hook) blocks(why string) string {
 	if !h.registered.Load() {
 		return why
 	}
-	return why + ": meanwhile the API server refuses changes of StorageClasses and claims, and new PersistentVolumes"
+	return why + ": new volumes and changes of claims are refused"
 }
 
 // withdrawAll deletes the registrations that the sandbox has made, also one that a snapshot has. The user's own stay.
