@@ -53,7 +53,9 @@ func TestUpstreamWebhook(t *testing.T) {
 		t.Skip("no release of the upstream driver: UPSTREAM_CSI names the folder of its programs (make csi-upstream builds them and sets it)")
 	}
 	h := newHome(t)
-	driver := filepath.Join(released, "vsphere-csi")
+	h.place(filepath.Join(released, "vsphere-syncer"), "vsphere-syncer")
+	h.place(filepath.Join(released, "vsphere-csi"), "vsphere-csi")
+	driver := filepath.Join(h.Tmp, "vsphere-csi")
 	s := h.up("webhook", "single", "--csi", driver, "--csi-webhook")
 	refused := func(says string, args ...string) {
 		t.Helper()

@@ -71,6 +71,9 @@ func (o *options) openFrom(cmd *cobra.Command, args []string) error {
 		return snapshots.Explain(err)
 	}
 	o.from, o.snapshot = dir, m
+	if o.detached { // its arguments are those of a process that has read them; the default of a flag is none of them
+		return nil
+	}
 	for name, values := range m.Settings {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || f.Changed || slices.Contains(passing(), name) {
