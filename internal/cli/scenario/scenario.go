@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/schema"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -40,7 +41,7 @@ Scenarios are built in, sorted by theme, or are files of your own.`,
   vsphere-sandbox scenario run lifecycle --artifacts results
   vsphere-sandbox scenario run mine.yaml --set workers=3`,
 	},
-		NewCmdList(d, nil), NewCmdShow(d, nil), NewCmdRun(d, nil), NewCmdValidate(d, nil), NewCmdRecord(d, nil), NewCmdSchema(d))
+		NewCmdList(d, nil), NewCmdShow(d, nil), NewCmdRun(d, nil), NewCmdValidate(d, nil), NewCmdRecord(d, nil), schema.NewCmd(d, "scenario", scenario.Schema))
 }
 
 type listOptions struct {

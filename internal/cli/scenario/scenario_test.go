@@ -111,13 +111,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestSchema(t *testing.T) {
-	e := clitest.NewEnv(nil)
-	if r := e.Run(t.Context(), NewCmdSchema(e.Deps)); r.Exit != 0 || !strings.Contains(e.Out.String(), `"$schema"`) {
-		t.Errorf("%+v\n%s", r, e.Out)
-	}
-}
-
 func TestChoice(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "mine.yaml")

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -112,25 +111,6 @@ func writeReaches(w io.Writer, name string, reaches []scenario.Reach) {
 	fmt.Fprintf(w, "%s needs --trust to be run, for what it does beyond faults in its sandbox:\n", printable.Line(name))
 	for _, r := range reaches {
 		fmt.Fprintf(w, "  %s\n", printable.Line(name+":"+r.String()))
-	}
-}
-
-// NewCmdSchema returns the command.
-func NewCmdSchema(d *command.Deps) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON schema of scenario files",
-		Long: `Print the JSON schema of scenario files. Editors with a YAML language server
-use it for completion and help when a file begins with
-
-  # yaml-language-server: $schema=scenario.schema.json`,
-		Example:           `  vsphere-sandbox scenario schema > scenario.schema.json`,
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := d.Streams.Out.Write(scenario.Schema())
-			return err
-		},
 	}
 }
 

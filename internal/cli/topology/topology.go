@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/schema"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
@@ -37,7 +37,7 @@ a file of your own. Included files are read too, and --set sets parameters.`,
   vsphere-sandbox topology apply my-topology.yaml --dry-run
   vsphere-sandbox topology scale worker-west=4
   vsphere-sandbox topology schema > topology.schema.json`,
-	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdScale(d, nil), NewCmdSchema(d))
+	}, NewCmdList(d, nil), NewCmdValidate(d, nil), NewCmdRender(d, nil), NewCmdGraph(d, nil), NewCmdApply(d, nil), NewCmdScale(d, nil), schema.NewCmd(d, "topology", topology.Schema))
 }
 
 type graphOptions struct {
@@ -122,25 +122,6 @@ func render(o *renderOptions) error {
 		return err
 	}
 	return source.Write(o.streams.Out, o.format, t)
-}
-
-// NewCmdSchema returns the command.
-func NewCmdSchema(d *command.Deps) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON schema of topology files",
-		Long: `Print the JSON schema of topology files. Editors with a YAML language server
-use it for completion and help when a file begins with
-
-  # yaml-language-server: $schema=topology.schema.json`,
-		Example:           `  vsphere-sandbox topology schema > topology.schema.json`,
-		Args:              command.NoArgs,
-		ValidArgsFunction: complete.None,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := d.Streams.Out.Write(topology.Schema())
-			return err
-		},
-	}
 }
 
 type validateOptions struct {

@@ -172,7 +172,7 @@ func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) er
 		d.tracker.ask(made)
 	}
 	if o.GetKind() == "CustomResourceDefinition" {
-		return established(ctx, into, o.GetName())
+		return Established(ctx, into, o.GetName())
 	}
 	return nil
 }

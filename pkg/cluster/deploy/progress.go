@@ -171,8 +171,8 @@ func untilOnce(ctx context.Context, from dynamic.ResourceInterface, name string,
 	}
 }
 
-// established waits until objects of a kind can be created.
-func established(ctx context.Context, from dynamic.ResourceInterface, name string) error {
+// Established waits until objects of a kind can be created.
+func Established(ctx context.Context, from dynamic.ResourceInterface, name string) error {
 	return until(ctx, from, name, func(crd *unstructured.Unstructured) bool {
 		if crd == nil {
 			return false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,7 @@ type Cluster struct {
 	super    *SupervisorAPI      // nil without one
 	rest     *rest.Config
 	client   kubernetes.Interface
+	prober   kubernetes.Interface // for WaitReady, which client's requests wait for
 }
 
 // New listens on the API server's address, and creates its PKI and the admin's kubeconfig. It starts no process.
@@ -143,6 +145,10 @@ func New(opts Options) (_ *Cluster, err error) {
 	// The sandbox sets up a cluster in one go; the default rate limit would only delay it.
 	c.rest.QPS, c.rest.Burst = 200, 400
 	c.rest.UserAgent = "vsphere-sandbox"
+	if c.prober, err = kubernetes.NewForConfig(c.rest); err != nil {
+		return nil, err
+	}
+	c.rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return steady{next, c.ready} })
 	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
 		return nil, err
 	}
@@ -253,6 +259,8 @@ func (c *Cluster) WaitReady(ctx context.Context, say func(string)) error {
 	}
 }
 
+func (c *Cluster) ready(ctx context.Context) error { return c.WaitReady(ctx, func(string) {}) }
+
 // Close closes the listener. Call it after the child has ended.
 func (c *Cluster) Close() error {
 	errs := []error{c.notifier.close()}
@@ -314,14 +322,14 @@ func (c *Cluster) probe(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	var status int
-	body, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(ctx).StatusCode(&status).Raw()
+	body, err := c.prober.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(ctx).StatusCode(&status).Raw()
 	switch {
 	case status == 0:
 		return "the API server to respond"
 	case err != nil:
 		return "the API server: " + unready(string(body))
 	}
-	_, err = c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	_, err = c.prober.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return "the controller manager to create the default ServiceAccount"

@@ -2,14 +2,18 @@ package embedded
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -88,12 +92,37 @@ func (s *SupervisorAPI) CA() *cert.CA { return s.ca }
 // Token returns the administrator's, a secret.
 func (s *SupervisorAPI) Token() string { return s.token }
 
-// REST returns the configuration of an administrator's client that connects to the API server itself.
+// REST returns the configuration of an administrator's client that connects to the API server itself. Its requests outlive the
+// control plane.
 func (s *SupervisorAPI) REST() *rest.Config {
+	c := s.direct()
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return steady{next, s.WaitReady} })
+	return c
+}
+
+func (s *SupervisorAPI) direct() *rest.Config {
 	return &rest.Config{
 		Host: "https://" + s.listener.Addr().String(), BearerToken: s.token, TLSClientConfig: rest.TLSClientConfig{CAData: s.ca.Cert},
 		UserAgent: "vsphere-sandbox", QPS: 200, Burst: 400,
 	}
+}
+
+// WaitReady returns when the API server is ready, which is after the cluster's.
+func (s *SupervisorAPI) WaitReady(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(s.direct())
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() != nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("supervisor: waiting for its API server: %w", context.Cause(ctx))
+		}
+	}
+	return nil
 }
 
 // Kubeconfig writes a kubeconfig of the administrator, for its owner only, to path. Its client connects to server, a URL, and begins in

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
@@ -114,36 +113,7 @@ func createAny(ctx context.Context, client dynamic.Interface, o *unstructured.Un
 		_, err = into.Create(ctx, o, metav1.CreateOptions{})
 	}
 	if err == nil && o.GetKind() == "CustomResourceDefinition" {
-		err = established(ctx, into, o.GetName())
+		err = deploy.Established(ctx, into, o.GetName())
 	}
 	return err
-}
-
-// established waits until objects of a kind can be created.
-func established(ctx context.Context, client dynamic.ResourceInterface, name string) error {
-	w, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
-	for {
-		select {
-		case e, ok := <-w.ResultChan():
-			if !ok {
-				return fmt.Errorf("the watch for its being established ended")
-			}
-			crd, ok := e.Object.(*unstructured.Unstructured)
-			if e.Type == apiwatch.Error || !ok {
-				return apierrors.FromObject(e.Object)
-			}
-			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-			for _, c := range conditions {
-				if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
-					return nil
-				}
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

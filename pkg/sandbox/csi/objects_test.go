@@ -1,15 +1,10 @@
 package csi
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -35,7 +30,7 @@ func TestCreateAny(t *testing.T) {
 		}
 		u := &unstructured.Unstructured{Object: raw}
 		if u.GetKind() == "CustomResourceDefinition" {
-			continue // see TestEstablished
+			continue // see deploy.Established
 		}
 		if err := createAny(t.Context(), client, u); err != nil {
 			t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
@@ -45,22 +40,5 @@ func TestCreateAny(t *testing.T) {
 		if made[resource] != want {
 			t.Errorf("%d %s, want %d", made[resource], resource, want)
 		}
-	}
-}
-
-// A definition is waited for until it is served, and no longer than ctx.
-func TestEstablished(t *testing.T) {
-	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "things.example.com"},
-	}}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "CustomResourceDefinitionList"})
-	if _, err := client.Resource(gvr).Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := established(short, client.Resource(gvr), crd.GetName()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("not established: %v", err)
 	}
 }

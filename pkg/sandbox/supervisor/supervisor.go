@@ -39,6 +39,7 @@ import (
 type API interface {
 	CA() *cert.CA
 	REST() *rest.Config
+	WaitReady(context.Context) error
 	Kubeconfig(path, server, context, namespace string) error
 }
 
@@ -108,7 +109,7 @@ func (p *Part) Begin(ctx context.Context) error {
 // start waits for the API server, puts the gate before it and starts the controllers.
 func (p *Part) start(ctx context.Context) error {
 	api := p.API()
-	if err := p.awaitAPI(ctx, api); err != nil {
+	if err := api.WaitReady(ctx); err != nil {
 		return err
 	}
 	if err := p.open(ctx, api); err != nil {
@@ -154,26 +155,6 @@ func (p *Part) Start(ctx context.Context) error {
 	}
 	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "supervisor.up", Message: "the Supervisor answers at " + server})
 	return nil
-}
-
-// awaitAPI returns when the API server is ready, which is after the cluster's.
-func (p *Part) awaitAPI(ctx context.Context, api API) error {
-	client, err := kubernetes.NewForConfig(api.REST())
-	if err != nil {
-		return err
-	}
-	tick := time.NewTicker(25 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("supervisor: waiting for its API server: %w", context.Cause(ctx))
-		}
-	}
 }
 
 // open puts the gate before the API server.
