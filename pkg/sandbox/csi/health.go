@@ -106,7 +106,8 @@ func (d *Driver) startTime() time.Duration {
 func (d *Driver) watchHealth(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	asked := map[string]time.Time{} // one that hangs takes longer than a tick
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -117,13 +118,12 @@ func (d *Driver) watchHealth(ctx context.Context) {
 			if !p.part.probed() || running == nil || running.PID() == 0 || running.Ending() {
 				continue
 			}
-			d.mu.Lock()
-			is := state{}
-			if p.replica < len(d.states) {
-				is = *d.stateOf(p)
+			is, known := d.stateNow(p)
+			if !known { // the driver is being stopped for a restore
+				continue
 			}
-			d.mu.Unlock()
-			if !is.healthy || n%50 == 0 {
+			if !is.healthy || time.Since(asked[p.name]) > 5*time.Second {
+				asked[p.name] = time.Now()
 				d.probe(ctx, p, running)
 			}
 			if late := !is.healthy && time.Since(is.started) > d.startTime(); p.part == partController && d.Unhealthy != nil && (late || is.final) {
@@ -131,6 +131,16 @@ func (d *Driver) watchHealth(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// stateNow returns a copy of [Driver.stateOf], if there is one.
+func (d *Driver) stateNow(p process) (is state, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p.replica >= len(d.states) {
+		return is, false
+	}
+	return *d.stateOf(p), true
 }
 
 // stateOf returns how the controller is to which a process belongs, or the webhook. The caller holds mu.
