@@ -2,6 +2,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"os/signal"
 	"path/filepath"
@@ -230,7 +231,7 @@ func (o *options) complete() error {
 		return err
 	}
 	o.lighten()
-	return o.checkBalancer()
+	return cmp.Or(o.csi.CheckTopology(o.topology), o.checkBalancer())
 }
 
 // balancers lists the values of --loadbalancer.

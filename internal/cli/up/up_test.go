@@ -35,6 +35,7 @@ func TestOptions(t *testing.T) {
 		{args: "single --detached", want: want{Source: "single", Name: "default", Topology: "single", Format: "table", Speed: 10, Detached: true}},
 		{args: "single zones-us-eu", refused: `up: unexpected argument "zones-us-eu"`},
 		{flag: "My Lab", refused: "name"},
+		{args: "supervisor --csi module:v3.7.0 --csi-webhook", refused: "upstream's guest flavor has another webhook"},
 		{env: "../x", refused: "name"},
 		{args: "--speed 0.5", refused: "--speed: speed 0.5: want a number from 1"},
 		{args: "--speed NaN", refused: "--speed: speed NaN: want a number"},
