@@ -20,7 +20,7 @@ HEAVY := /test/(e2e|clusterapi|upstream|parity|safety|lab|deployed|reported|muta
 TOOLS := bin/tools
 
 .DEFAULT_GOAL := help
-.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers nsx ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: conformance kubernetes kubernetes-modules unit-kubernetes fuzz-guard secrets bench-light bench-guest test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests readers nsx ccm ground safety mutants parity image upstream test-storage csi-upstream cluster-api minors smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -189,7 +189,7 @@ QUIET        ?= 2m
 csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against simulated vCenters; nothing may be retried for QUIET=2m
 	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && export UPSTREAM_CSI=$$dir && \
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET) && \
-		$(GO) test -count=1 -v -timeout 20m ./test/e2e -run TestWatchUpstreamCSI
+		$(GO) test -count=1 -v -timeout 20m ./test/e2e -run 'TestWatchUpstreamCSI|TestUpstreamWebhook'
 
 cluster-api: build $(TOOLS)/golangci-lint ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
 	@cd test/clusterapi/manager && $(LINT) run ./...
@@ -235,6 +235,10 @@ secrets: build ## the scanner: no secret leaves a sandbox in bundles, recordings
 LIGHT ?= 5000
 bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialized, memory, what keeping them costs. About six minutes
 	@$(GO) test -run '^$$' -bench Light -benchtime 1x -timeout 0 ./test/bench -args -bin $(abspath $(BIN)) -light $(LIGHT)
+
+GUESTS ?= 500
+bench-guest: build ## measure GUESTS=500 light nodes as VirtualMachines of a guest cluster: until all are initialized, memory, what keeping them costs
+	@$(GO) test -run '^$$' -bench Guest -benchtime 1x -timeout 0 ./test/bench -args -bin $(abspath $(BIN)) -light $(GUESTS)
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -194,7 +196,16 @@ func assemble(s *Sandbox) {
 	}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
-		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig,
+		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig, NSX: s.nsx.Account,
+		NSXConfig: func(at deploy.ConfigLocation) ([]byte, error) {
+			if opts.LoadBalancer != LoadBalancerNSX {
+				return nil, nil
+			}
+			host, port := s.pods.Endpoint(deploy.NSXManager)
+			return s.nsx.CloudConfig(nsx.Place{
+				Host: net.JoinHostPort(host, strconv.Itoa(port)), CAFile: at.CAFile, Secret: at.NSXSecret, Namespace: at.SecretNamespace,
+			})
+		},
 	}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
@@ -244,7 +255,7 @@ func assemble(s *Sandbox) {
 				}
 			}
 		},
-		Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
+		Identity: s.supervisor.Changed, Secret: s.secrets.KnowObject, Service: s.services.Changed, CSINode: s.csi.NodeChanged,
 		NeedsRestart: func(seq uint64) { s.ccm.NeedsRestart(seq) }, NoLoadBalancer: opts.LoadBalancer == LoadBalancerNone || opts.LoadBalancer == "",
 	}
 	_, nodePorts := s.ground.(ground.NodePorts)
@@ -272,6 +283,13 @@ func assemble(s *Sandbox) {
 			return 0
 		},
 	}
+	s.nsx.Pods, s.nsx.AddSecret = func() bool { return ccmDeployed(s) && opts.LoadBalancer == LoadBalancerNSX }, s.secrets.Know
+	s.nsx.Names = func() []string {
+		if g, ok := s.ground.(ground.NSXNames); ok {
+			return g.NSXNames()
+		}
+		return nil
+	}
 	s.nsx.Changed = s.services.NSXChanged
 	s.services.Set, s.services.Background = s.watchCache.SetService, &s.background
 	if hasNSX(s) {
@@ -280,11 +298,11 @@ func assemble(s *Sandbox) {
 	s.supervisor = supervisor.Part{
 		Topology: s.desired.Topology, API: func() supervisor.API { return s.cluster.(supervised).Supervisor() }, Guest: s.client,
 		VCenters: list, Block: s.loadBalancer.Block, Detail: s.boot.Detail, Nodes: s.Nodes, AddSecret: func(v ...string) error { return s.secrets.Know(v...) },
-		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Log: s.log, Logger: opts.Logger,
+		DiskChanged: func(id string) { s.storage.DiskChanged(id) }, Rows: &s.watchCache, Log: s.log, Logger: opts.Logger,
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")
-		s.nsx.Dir, s.nsx.CAFile = opts.Dir.Path("ccm"), s.vcenterCA()
+		s.nsx.Dir = opts.Dir.Path("ccm")
 	}
 	s.inspector = newInspector(s)
 }

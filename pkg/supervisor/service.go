@@ -48,6 +48,12 @@ func (s *Supervisor) servicesOf(o any) {
 	}
 }
 
+// reconcileServiceAndReport is [Supervisor.reconcileService]; its Endpoints and Events may have changed, which no watch reports.
+func (s *Supervisor) reconcileServiceAndReport(ctx context.Context, key string) error {
+	defer s.opts.OnChange()
+	return s.reconcileService(ctx, key)
+}
+
 // reconcileService makes a VirtualMachineService true: a Service with its name that the load balancer serves, and Endpoints.
 func (s *Supervisor) reconcileService(ctx context.Context, key string) error {
 	o, err := s.get(machineServices(), key)

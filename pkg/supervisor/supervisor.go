@@ -35,6 +35,9 @@ type Options struct {
 	OnToken func(token string) error
 	// OnVolume is called when a claim has a volume, by its id in the vCenter, and when the volume is gone.
 	OnVolume func(claim, id string, gone bool)
+	// OnChange is called when [Supervisor.Machines] or [Supervisor.Services] may return something else, also if VM Operator is stopped.
+	// It must return at once.
+	OnChange func()
 	Logger   *slog.Logger
 }
 
@@ -146,6 +149,9 @@ func start(ctx context.Context, o Options, core kubernetes.Interface, resources 
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.OnChange == nil {
+		o.OnChange = func() {}
+	}
 	s := &Supervisor{opts: o, core: core, dynamic: resources, pool: newPool(o.Addresses), nets: newBlocks()}
 	s.tokens = &tokens{s: s}
 	if err := define(ctx, s.dynamic, true); err != nil {
@@ -157,7 +163,7 @@ func start(ctx context.Context, o Options, core kubernetes.Interface, resources 
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.end = end
 	s.listers, s.loops = map[schema.GroupVersionResource]cache.GenericLister{}, map[schema.GroupVersionResource]*loop{}
-	err := s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileService})
+	err := s.control(ctx, life, s.rememberServices, reconcilers{machines(): s.reconcileMachine, machineServices(): s.reconcileServiceAndReport})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("supervisor: %w", err), s.Stop(ctx))
 	}
@@ -206,7 +212,9 @@ func (s *Supervisor) control(ctx, life context.Context, remember func(namespace 
 		add := l.addObject
 		switch gvr {
 		case machines(): // Endpoints follow them
-			add = func(o any) { l.addObject(o); s.servicesOf(o); s.portOf(o) }
+			add = func(o any) { l.addObject(o); s.servicesOf(o); s.portOf(o); s.opts.OnChange() }
+		case machineServices():
+			add = func(o any) { l.addObject(o); s.opts.OnChange() }
 		case attachments():
 			add = func(o any) { l.addObject(o); storage{s}.changed(o) }
 		}
@@ -270,11 +278,15 @@ func (s *Supervisor) VMsChanged(names ...string) {
 }
 
 // SetOperator stops or continues VM Operator and the other controllers: stopped, no status changes.
-func (s *Supervisor) SetOperator(running bool) { s.pause.set(!running) }
+func (s *Supervisor) SetOperator(running bool) {
+	s.pause.set(!running)
+	s.opts.OnChange()
+}
 
 // SetPoolEmpty takes all addresses from the load balancer that are not in use, or gives them back.
 func (s *Supervisor) SetPoolEmpty(empty bool) {
 	s.pool.setEmpty(empty)
+	s.opts.OnChange()
 	if !empty {
 		s.loop(machineServices()).addAll(s.lister(machineServices()))
 	}

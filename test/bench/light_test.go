@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
 var (
@@ -22,13 +24,24 @@ var (
 // BenchmarkLight measures many light nodes: how long it takes until all VMs of two vCenters are nodes that the built-in cloud
 // controller manager has initialized, what memory each process holds then, and what it costs to keep them.
 func BenchmarkLight(b *testing.B) {
+	measureLight(b, "in two vCenters", topology(*lights))
+}
+
+// BenchmarkGuest measures as many light nodes as the VirtualMachines of a guest cluster, which the built-in cloud controller manager
+// initializes from the Supervisor.
+func BenchmarkGuest(b *testing.B) {
+	measureLight(b, "of a guest cluster", guestTopology(*lights))
+}
+
+// measureLight boots a topology and measures it, once or more often.
+func measureLight(b *testing.B, where string, topology []byte) {
 	l := newLab(b)
 	file := filepath.Join(l.state, "topology.yaml")
-	if err := os.WriteFile(file, topology(*lights), 0o600); err != nil {
+	if err := os.WriteFile(file, topology, 0o600); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		err := l.light(b.Context(), file)
+		err := l.light(b.Context(), where, file)
 		// "up" may have failed after it detached a sandbox.
 		if down := l.down(b.Context()); err == nil {
 			err = down
@@ -40,16 +53,33 @@ func BenchmarkLight(b *testing.B) {
 }
 
 // light boots the topology and measures it.
-func (l *lab) light(ctx context.Context, file string) error {
+func (l *lab) light(ctx context.Context, where, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	began := time.Now()
-	if _, err := l.up(ctx, file, "--csi=off", fmt.Sprintf("--speed=%v", *speed)); err != nil {
+	events, err := l.up(ctx, file, "--csi=off", fmt.Sprintf("--speed=%v", *speed))
+	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%d light nodes in two vCenters, speed %v\n", *lights, *speed)
+	load, _ := os.ReadFile("/proc/loadavg")
+	fmt.Printf("\n%d light nodes %s, speed %v, load %s", *lights, where, *speed, load)
 	fmt.Printf("%-40s %8.1f s\n", "all initialized and ready", time.Since(began).Seconds())
+	fmt.Printf("%-40s %8.1f s\n", "first Node to last initialized", initializing(events).Seconds())
 	return l.measure(ctx)
+}
+
+// initializing returns the time from the first Node to the last one that the cloud controller manager initialized.
+func initializing(events []event.Event) time.Duration {
+	var first, last time.Time
+	for _, e := range events {
+		switch {
+		case e.Kind == "node.registered" && first.IsZero():
+			first = e.Time
+		case e.Kind == "node.provider-id":
+			last = e.Time
+		}
+	}
+	return last.Sub(first)
 }
 
 // measure reads what the sandbox's processes hold and use.
@@ -150,6 +180,33 @@ func topology(n int) []byte {
           clusters: [{name: c-%[2]s, hosts: [{name: "esx-%[2]s-{n}", replicas: %[3]d, cpus: 128, memory: 1Ti}]}]
           vms: [{name: "%[2]s-{n}", replicas: %[4]d, role: worker}]
 `, p.vcenter, p.datacenter, max(1, (count+49)/50), count)
+	}
+	return t.Bytes()
+}
+
+// guestTopology is a topology with a Supervisor whose guest cluster has n light nodes in three zones.
+func guestTopology(n int) []byte {
+	var t bytes.Buffer
+	fmt.Fprint(&t, `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: guests}
+spec:
+  nodes: light
+  supervisor: {namespaces: [{name: team}], guestClusters: [{name: guest, namespace: team}]}
+  vcenters:
+    - name: vc
+      datacenters:
+        - name: dc
+          region: region
+          clusters:
+`)
+	zones := []string{"a", "b", "c"}
+	for _, z := range zones {
+		fmt.Fprintf(&t, "            - {name: c-%[1]s, zone: zone-%[1]s, hosts: [{name: \"esx-%[1]s-{n}\", replicas: %[2]d, cpus: 128, memory: 1Ti}]}\n", z, max(1, (n/len(zones)+49)/50))
+	}
+	fmt.Fprint(&t, "          vms:\n")
+	for i, z := range zones {
+		fmt.Fprintf(&t, "            - {name: \"worker-%[1]s-{n}\", replicas: %[2]d, cluster: c-%[1]s, role: worker}\n", z, (n+i)/len(zones))
 	}
 	return t.Bytes()
 }

@@ -32,7 +32,7 @@ type api struct {
 }
 
 // apis are all.
-var apis = slices.Concat(ofSOAP, ofREST)
+var apis = slices.Concat(ofVIM, ofSOAP, ofREST)
 
 var ofSOAP = []api{
 	{"lookup service", func(s *side) {

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -46,12 +45,9 @@ func withoutAddresses(endpoints []string) (names []string) {
 	return names
 }
 
-// machinePower is the observed power state: PoweredOn. If another one is wanted, both are short: On→Off.
+// machinePower is the power state, and whether the VirtualMachine is being deleted.
 func machinePower(m api.VirtualMachine) string {
-	text := cmp.Or(m.Power, "unknown")
-	if m.WantedPower != "" && m.WantedPower != m.Power {
-		text = strings.TrimPrefix(text, "Powered") + "→" + strings.TrimPrefix(m.WantedPower, "Powered")
-	}
+	text := m.PowerChange()
 	if m.Deleting {
 		text += ",deleting"
 	}
@@ -61,10 +57,8 @@ func machinePower(m api.VirtualMachine) string {
 // notTrue lists the conditions that are not true.
 func notTrue(m api.VirtualMachine) string {
 	var all []string
-	for _, c := range m.Conditions {
-		if c.Status != "True" {
-			all = append(all, strings.TrimPrefix(c.Type, "VirtualMachine"))
-		}
+	for _, c := range m.NotTrue() {
+		all = append(all, strings.TrimPrefix(c.Type, "VirtualMachine"))
 	}
 	return output.Join(all)
 }

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +17,8 @@ type VirtualMachine struct {
 	// VCenter and VM name the VM; "" before it exists.
 	VCenter string `json:"vcenter,omitempty"`
 	VM      string `json:"vm,omitempty"`
+	// MoRef is the VM's reference, by the VirtualMachine's status: as [VM] has it.
+	MoRef string `json:"moref,omitempty"`
 	// Node is the Node whose VM it is, as the guest cluster's cloud provider decides it; "" for none.
 	Node string `json:"node,omitempty"`
 	// Power is the observed power state, WantedPower that of the spec: PoweredOn, PoweredOff or Suspended.
@@ -26,8 +31,35 @@ type VirtualMachine struct {
 	Conditions  []Condition `json:"conditions,omitempty"`
 	Deleting    bool        `json:"deleting,omitempty"`
 	Created     time.Time   `json:"created,omitzero"`
-	// Object is the object as the Supervisor's API has it.
-	Object map[string]any `json:"object"`
+	// Object is the object as the Supervisor's API has it; nil in an [Update].
+	Object map[string]any `json:"object,omitempty"`
+}
+
+// PowerChange is the observed power state: PoweredOn. If another one is wanted, both are short: On→Off.
+func (m VirtualMachine) PowerChange() string {
+	text := cmp.Or(m.Power, "unknown")
+	if m.Changing() {
+		text = strings.TrimPrefix(text, "Powered") + "→" + strings.TrimPrefix(m.WantedPower, "Powered")
+	}
+	return text
+}
+
+// Changing reports whether the spec wants another power state than the observed one.
+func (m VirtualMachine) Changing() bool { return m.WantedPower != "" && m.WantedPower != m.Power }
+
+// NotTrue returns the conditions that are not true.
+func (m VirtualMachine) NotTrue() []Condition {
+	return slices.DeleteFunc(slices.Clone(m.Conditions), func(c Condition) bool { return c.Status == "True" })
+}
+
+// Lacks returns the message of the first condition that is not true, other than that of the tools, which is a consequence; "" for none.
+func (m VirtualMachine) Lacks() string {
+	for _, c := range m.NotTrue() {
+		if c.Type != "VirtualMachineTools" {
+			return cmp.Or(c.Message, c.Type+" is "+c.Status)
+		}
+	}
+	return ""
 }
 
 // Condition is a condition of an object.
@@ -56,7 +88,7 @@ type VirtualMachineService struct {
 	Events   []string       `json:"events,omitempty"`
 	Deleting bool           `json:"deleting,omitempty"`
 	Created  time.Time      `json:"created,omitzero"`
-	Object   map[string]any `json:"object"`
+	Object   map[string]any `json:"object,omitempty"`
 }
 
 // VirtualMachines lists the VirtualMachines of the Supervisor: none without one.

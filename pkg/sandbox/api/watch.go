@@ -30,6 +30,9 @@ type Update struct {
 	Volume     *Volume     `json:"volume,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
 	Service    *Service    `json:"service,omitempty"`
+	// VirtualMachine and VirtualMachineService are of the Supervisor, without their objects.
+	VirtualMachine        *VirtualMachine        `json:"virtualMachine,omitempty"`
+	VirtualMachineService *VirtualMachineService `json:"virtualMachineService,omitempty"`
 	// Calls are counts of calls that have changed; each is sent at most once a second.
 	Calls *Calls `json:"calls,omitempty"`
 	// Run is the scenario that runs, if its runner reports it.

@@ -52,6 +52,8 @@ type Watch struct {
 	Role func(node string) topology.Role
 	// Bind is called with VMs that may have another Node now.
 	Bind func([]world.VMKey)
+	// Identity is called when a Node is new or gone, or has another providerID.
+	Identity func()
 	// Secret receives the Secrets of a cluster that was made for the sandbox; those of other clusters are not read.
 	Secret func(*corev1.Secret)
 	// Service receives the Services of such a cluster.
@@ -127,6 +129,7 @@ func (w *Watch) NodeChanged(old, n *corev1.Node, gone bool) {
 		}
 		w.World().DeleteNode(n.Name)
 		w.Cache.DeleteNode(n.Name)
+		w.Identity()
 		w.log(n, w.Causes.OfNode(n.Name, "node.deleted"), "node.deleted", event.Warning, "Node object deleted")
 		return
 	}
@@ -135,6 +138,9 @@ func (w *Watch) NodeChanged(old, n *corev1.Node, gone bool) {
 	}
 	w.World().SetNode(n)
 	w.Cache.SetNode(world.NodeRow(n), kubenode.Facts(n))
+	if old == nil || old.Spec.ProviderID != n.Spec.ProviderID {
+		w.Identity()
+	}
 	w.Storage.NodeChanged(n.Name)
 	if old == nil && !sourced {
 		w.markControlPlane(n)

@@ -122,8 +122,8 @@ func (c Node) reported(q *question, row api.VirtualMachine, vm *vmoperator.Virtu
 		q.answer(event.Error, c.undo(e, ""), "%v: VM Operator is stopped, and no status changes", err)
 	case row.Power == string(vmoperator.PoweredOff), row.Power == string(vmoperator.Suspended):
 		q.answer(event.Error, powerOn(row), "%v", err)
-	case lacks(row) != "":
-		q.answer(event.Error, "vsphere-sandbox kubectl --context supervisor describe virtualmachine "+row.Name, "%v: %s", err, lacks(row))
+	case row.Lacks() != "":
+		q.answer(event.Error, "vsphere-sandbox kubectl --context supervisor describe virtualmachine "+row.Name, "%v: %s", err, row.Lacks())
 	}
 	q.answer(event.Error, "", "%v", err)
 }
@@ -135,21 +135,9 @@ func powerOn(row api.VirtualMachine) string {
 
 // sawConditions adds the conditions that are not true.
 func sawConditions(q *question, row api.VirtualMachine) {
-	for _, condition := range row.Conditions {
-		if condition.Status != "True" {
-			q.saw(supervisorAPI, wrong, "condition "+condition.Type, "%s: %s", condition.Status, cmp.Or(condition.Message, condition.Reason))
-		}
+	for _, condition := range row.NotTrue() {
+		q.saw(supervisorAPI, wrong, "condition "+condition.Type, "%s: %s", condition.Status, cmp.Or(condition.Message, condition.Reason))
 	}
-}
-
-// lacks returns the first condition that is not true, other than that of the tools, which is a consequence.
-func lacks(row api.VirtualMachine) string {
-	for _, condition := range row.Conditions {
-		if condition.Status != "True" && condition.Type != "VirtualMachineTools" {
-			return cmp.Or(condition.Message, condition.Type+" is "+condition.Status)
-		}
-	}
-	return ""
 }
 
 func present(text string) string {
@@ -179,12 +167,12 @@ func (c Node) virtualMachine() (q question) {
 	case row.Deleting:
 		q.saw(supervisorAPI, wrong, "deletionTimestamp", "it is being deleted")
 		q.answer(event.Warning, "", "VirtualMachine %s, which is being deleted", vm)
-	case row.Power != "" && row.WantedPower != "" && row.Power != row.WantedPower:
+	case row.Power != "" && row.Changing():
 		q.saw(supervisorAPI, wrong, "spec.powerState", "%s", row.WantedPower)
 		q.answer(event.Warning, "", "VirtualMachine %s, which must be %s and is %s", vm, row.WantedPower, row.Power)
 	case row.VM == "":
 		sawConditions(&q, row)
-		q.answer(event.Error, "", "VirtualMachine %s, which has no VM in vSphere%s", vm, strings.TrimSuffix(": "+lacks(row), ": "))
+		q.answer(event.Error, "", "VirtualMachine %s, which has no VM in vSphere%s", vm, strings.TrimSuffix(": "+row.Lacks(), ": "))
 	case under != nil && under.id() != what:
 		q.saw(under.source(), wrong, "VM "+under.id(), "its kubelet runs there")
 		q.answer(event.Warning, "", "VirtualMachine %s is VM %s; the node's kubelet runs on VM %s", vm, what, under.id())

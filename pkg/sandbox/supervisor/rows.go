@@ -83,6 +83,7 @@ func (p *Part) machineRow(o *unstructured.Unstructured) (api.VirtualMachine, err
 		return api.VirtualMachine{}, err
 	}
 	id, _, _ := unstructured.NestedString(o.Object, "status", "uniqueID")
+	row.MoRef = id
 	c := center{p}
 	if known, ok := c.VM(id); ok {
 		row.VCenter, row.VM = c.vcenter().Row().Name, known.Name

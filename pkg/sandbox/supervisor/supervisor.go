@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,8 +65,10 @@ type Part struct {
 	AddSecret func(values ...string) error
 	// DiskChanged is called with the id of each volume that a claim gets or loses.
 	DiskChanged func(id string)
-	Log         *event.Log
-	Logger      *slog.Logger
+	// Rows receives what the Supervisor has after each change.
+	Rows   Rows
+	Log    *event.Log
+	Logger *slog.Logger
 
 	begun   chan error // gets the outcome of the start; nil before it
 	cancel  context.CancelFunc
@@ -74,6 +77,10 @@ type Part struct {
 	names   index
 	disks   disks
 	handles handles
+
+	once      sync.Once     // makes changed
+	changed   chan struct{} // see changes
+	following sync.WaitGroup
 }
 
 const (
@@ -119,12 +126,14 @@ func (p *Part) start(ctx context.Context) error {
 	p.disks.open(p)
 	s, err := sv.Start(ctx, sv.Options{
 		REST: api.REST(), Setup: setup, VCenter: center{p}, Storage: &p.disks, Addresses: p.addresses(), TokenLifetime: tokenLifetime,
-		OnToken: func(token string) error { return p.AddSecret(token) }, OnVolume: p.volumeChanged, Logger: p.Logger,
+		OnToken: func(token string) error { return p.AddSecret(token) }, OnVolume: p.volumeChanged, OnChange: p.Changed, Logger: p.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	p.running.Store(s)
+	p.following.Go(func() { p.follow(ctx) })
+	p.Changed() // what was reported before it ran
 	return nil
 }
 
@@ -243,6 +252,7 @@ func (p *Part) Stop(ctx context.Context) error {
 		}
 		p.begun = nil
 	}
+	p.following.Wait()
 	p.names.reset()
 	if s := p.running.Swap(nil); s != nil {
 		errs = append(errs, s.Stop(ctx))
@@ -263,6 +273,7 @@ func (p *Part) VMsChanged(vms []world.VM) {
 	}
 	if s := p.Supervisor(); s != nil {
 		s.VMsChanged(names...)
+		p.Changed() // rows name VMs
 	}
 }
 

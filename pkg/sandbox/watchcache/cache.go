@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -186,7 +187,7 @@ func (c *Cache) Reset() {
 	defer c.mu.Unlock()
 	for key := range c.table {
 		switch kind, _, _ := strings.Cut(key, "/"); kind {
-		case "vm", "host", "node", "volume", "attachment":
+		case "vm", "host", "node", "volume", "attachment", "virtualmachine", "virtualmachineservice":
 			c.drop(key)
 		}
 	}
@@ -260,6 +261,42 @@ func (c *Cache) SetAttachment(a api.Attachment, gone bool) {
 // SetService sets the row of a Service of type LoadBalancer, or drops it when it is gone.
 func (c *Cache) SetService(s api.Service, gone bool) {
 	c.put("service/"+s.Name, api.Update{Service: &s}, gone)
+}
+
+// SetVirtualMachines sets the rows of all VirtualMachines of the Supervisor.
+func (c *Cache) SetVirtualMachines(rows []api.VirtualMachine) {
+	all := map[string]api.Update{}
+	for _, m := range rows {
+		m.Object = nil
+		all[m.Namespace+"/"+m.Name] = api.Update{VirtualMachine: &m}
+	}
+	c.replace("virtualmachine/", all)
+}
+
+// SetVirtualMachineServices sets the rows of all VirtualMachineServices of the Supervisor.
+func (c *Cache) SetVirtualMachineServices(rows []api.VirtualMachineService) {
+	all := map[string]api.Update{}
+	for _, v := range rows {
+		v.Object = nil
+		all[v.Namespace+"/"+v.Name] = api.Update{VirtualMachineService: &v}
+	}
+	c.replace("virtualmachineservice/", all)
+}
+
+// replace sets all rows of a kind, by name, and drops its others.
+func (c *Cache) replace(kind string, rows map[string]api.Update) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range c.table {
+		if name, ok := strings.CutPrefix(key, kind); ok {
+			if _, stays := rows[name]; !stays {
+				c.drop(key)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		c.set(kind+name, rows[name])
+	}
 }
 
 // SetCalls sets rows of counts of calls to vCenters.

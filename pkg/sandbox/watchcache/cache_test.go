@@ -192,3 +192,49 @@ func vmOf(moref, name, uuid, hostname string) world.VM {
 		Name: name, VCenter: "vc", UUID: uuid, Hostname: hostname, Power: "on", Role: "worker", MoRef: moref,
 	}}
 }
+
+// Rows of the Supervisor are set as a whole: what is missing is gone, what is the same is not sent again, and no object is sent.
+func TestSupervisorRows(t *testing.T) {
+	var c Cache
+	_, r := c.Read()
+	defer r.Close()
+	sent := func() (all []string) {
+		changes, _ := r.Take()
+		for _, l := range changes.Lines {
+			var u api.Update
+			if err := json.Unmarshal(l, &u); err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case u.VirtualMachine != nil:
+				all = append(all, fmt.Sprintf("%s %s %t %v", u.VirtualMachine.Name, u.VirtualMachine.Power, u.Deleted, u.VirtualMachine.Object))
+			case u.VirtualMachineService != nil:
+				all = append(all, fmt.Sprintf("%s %v %t", u.VirtualMachineService.Name, u.VirtualMachineService.Ingress, u.Deleted))
+			}
+		}
+		return all
+	}
+	on := func(name, power string) api.VirtualMachine {
+		return api.VirtualMachine{Namespace: "guests", Name: name, Power: power, Object: map[string]any{"kind": "VirtualMachine"}}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want []string
+	}{
+		{"two", func() { c.SetVirtualMachines([]api.VirtualMachine{on("b", "PoweredOn"), on("a", "PoweredOn")}) }, []string{"a PoweredOn false map[]", "b PoweredOn false map[]"}},
+		{"the same", func() { c.SetVirtualMachines([]api.VirtualMachine{on("a", "PoweredOn"), on("b", "PoweredOn")}) }, nil},
+		{"a service", func() {
+			c.SetVirtualMachineServices([]api.VirtualMachineService{{Namespace: "guests", Name: "web", Ingress: []string{"1.2.3.4"}}})
+		}, []string{"web [1.2.3.4] false"}},
+		{"one off, one gone", func() { c.SetVirtualMachines([]api.VirtualMachine{on("b", "PoweredOff")}) }, []string{"a PoweredOn true map[]", "b PoweredOff false map[]"}},
+		{"after a restore", c.Reset, []string{"b PoweredOff true map[]", "web [1.2.3.4] true"}},
+	} {
+		step.do()
+		got := sent()
+		slices.Sort(got)
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s: %s", step.what, diff)
+		}
+	}
+}

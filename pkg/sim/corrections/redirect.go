@@ -143,5 +143,8 @@ func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) ty
 	if strings.HasSuffix(method.Name, "_Task") {
 		c.traffic.enter()
 	}
-	return checkArguments(ctx, method)
+	if fault := checkArguments(ctx, method); fault != nil {
+		return fault
+	}
+	return c.checkTaken(ctx, method)
 }

@@ -1,6 +1,7 @@
 package corrections
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
@@ -57,6 +58,37 @@ func sibling(ctx *simulator.Context, obj mo.Reference, name string) (vc.Ref, boo
 		return vc.Ref{}, false
 	}
 	return other.Reference(), true
+}
+
+// checkTaken refuses a new VM with the name of another object in its folder. vcsim creates it beside the other one.
+func (c *Corrections) checkTaken(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	var name string
+	var ref vc.Ref
+	switch req := method.Body.(type) {
+	case *types.CreateVM_Task:
+		name, ref = req.Config.Name, req.This
+	case *types.ImportVApp:
+		spec, ok := req.Spec.(*types.VirtualMachineImportSpec)
+		if !ok || req.Folder == nil {
+			return nil
+		}
+		name, ref = spec.ConfigSpec.Name, *req.Folder
+	}
+	if name = escaped(name); name == "" || !c.labels.has(name) {
+		return nil
+	}
+	folder, ok := ctx.Map.Get(ref).(*simulator.Folder)
+	if !ok {
+		return nil
+	}
+	var children []vc.Ref
+	ctx.WithLock(folder, func() { children = slices.Clone(folder.ChildEntity) })
+	for _, child := range children {
+		if c.Name(child) == name {
+			return &types.DuplicateName{Name: name, Object: child}
+		}
+	}
+	return nil
 }
 
 func postDatacenterRenamed(ctx *simulator.Context, ref vc.Ref, was, is string) {
@@ -156,14 +188,42 @@ func modified(changes []types.PropertyChange) bool {
 type labels struct {
 	ref   vc.Ref
 	names sync.Map // vc.Ref → string
+
+	mu    sync.Mutex
+	times map[string]int // how many entities have a name
 }
 
 func newLabels(base *simulator.Context) *labels {
-	l := &labels{ref: vc.Ref{Type: "SandboxLabels", Value: "sandbox-labels"}}
+	l := &labels{ref: vc.Ref{Type: "SandboxLabels", Value: "sandbox-labels"}, times: map[string]int{}}
 	for _, e := range base.Map.All("") {
-		vc.Fresh(base).WithLock(e, func() { l.names.Store(e.Reference(), e.Entity().Name) })
+		vc.Fresh(base).WithLock(e, func() { l.set(e.Reference(), e.Entity().Name) })
 	}
 	return l
+}
+
+func (l *labels) set(ref vc.Ref, name string) {
+	was, known := l.names.Swap(ref, name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.times[name]++
+	if known {
+		l.less(was)
+	}
+}
+
+// less counts one entity less with a name. The caller holds the lock.
+func (l *labels) less(was any) {
+	name, _ := was.(string)
+	if l.times[name]--; l.times[name] <= 0 {
+		delete(l.times, name)
+	}
+}
+
+// has reports whether an entity has that name.
+func (l *labels) has(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times[name] > 0
 }
 
 // Name returns the name of an entity, "" if it does not exist. It never blocks.
@@ -179,7 +239,7 @@ func (l *labels) Reference() vc.Ref { return l.ref }
 // PutObject implements simulator.RegisterObject: the object is locked, or not shared yet.
 func (l *labels) PutObject(_ *simulator.Context, obj mo.Reference) {
 	if e, ok := obj.(mo.Entity); ok {
-		l.names.Store(obj.Reference(), e.Entity().Name)
+		l.set(obj.Reference(), e.Entity().Name)
 	}
 }
 
@@ -187,10 +247,18 @@ func (l *labels) PutObject(_ *simulator.Context, obj mo.Reference) {
 func (l *labels) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	for _, c := range changes {
 		if name, ok := c.Val.(string); ok && c.Name == "name" {
-			l.names.Store(obj.Reference(), name)
+			l.set(obj.Reference(), name)
 		}
 	}
 }
 
 // RemoveObject implements simulator.RegisterObject.
-func (l *labels) RemoveObject(_ *simulator.Context, ref vc.Ref) { l.names.Delete(ref) }
+func (l *labels) RemoveObject(_ *simulator.Context, ref vc.Ref) {
+	was, known := l.names.LoadAndDelete(ref)
+	if !known {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.less(was)
+}

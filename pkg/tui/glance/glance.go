@@ -62,6 +62,24 @@ func Power(v api.VM) Mark {
 	return doubt(orUnknown(v.Power))
 }
 
+// Machine returns the power state of a VirtualMachine of the Supervisor, what is changing, or what it lacks.
+func Machine(m api.VirtualMachine) Mark {
+	power := text.Clean(m.PowerChange())
+	switch lacks := m.Lacks(); {
+	case m.Deleting:
+		return warn(power + ", deleting")
+	case m.Changing():
+		return warn(power)
+	case lacks != "":
+		return warn(power + ", " + text.Clean(lacks))
+	case m.Power == "":
+		return doubt(power)
+	case m.Power == "PoweredOn":
+		return good(power)
+	}
+	return plain(power)
+}
+
 // Connection returns whether a vCenter reaches a VM or a host, in vSphere's words.
 func Connection(state string) Mark {
 	switch state {

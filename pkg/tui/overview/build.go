@@ -20,6 +20,8 @@ type tree struct {
 	regions, zones int
 	// renamed means that a node has another name than its VM.
 	renamed bool
+	// guests means that VMs are VirtualMachines of a Supervisor.
+	guests bool
 }
 
 // builder builds the tree of a state.
@@ -35,6 +37,7 @@ func build(s *fold.State, byState bool) *tree {
 	b := &builder{s: s, groups: map[place]*group{}, byState: byState}
 	b.vms()
 	b.nodes()
+	b.machines()
 	b.volumes()
 	b.hosts()
 	for _, l := range b.order {
@@ -119,6 +122,30 @@ func (b *builder) nodes() {
 		if n, ok := row.Value.(api.Node); ok && n.Registered {
 			join(&n, row.Key, true)
 		}
+	}
+}
+
+// machines adds the VirtualMachines of the Supervisor to the lines of their VMs, and lines for those without a VM.
+func (b *builder) machines() {
+	rows := b.s.World().Rows(world.VirtualMachine)
+	if b.guests = len(rows) > 0; !b.guests {
+		return
+	}
+	byVM := make(map[string]*line, len(b.order))
+	for _, l := range b.order {
+		if l.vm != nil && !l.second {
+			byVM[l.vmKey] = l
+		}
+	}
+	machines := world.Values[api.VirtualMachine](b.s.World(), world.VirtualMachine)
+	for i := range machines {
+		m := &machines[i]
+		l := byVM[m.VCenter+"/"+m.MoRef]
+		if l == nil || l.machine != nil {
+			l = &line{key: "machine\x00" + rows[i].Key}
+			b.order = append(b.order, l)
+		}
+		l.machine, l.machineKey = m, rows[i].Key
 	}
 }
 

@@ -37,8 +37,13 @@ func (s *Screen) cells(it item) []table.Cell {
 	}
 	if l.node != nil {
 		s.nodeCells(c, l, node)
-	} else if l.vm.Role == "" {
+	} else if l.vm == nil || l.vm.Role == "" {
 		c[colReady] = table.Cell{Text: " no node", Style: s.theme.Dim}
+	}
+	if m := l.machine; m != nil {
+		mark := glance.Machine(*m)
+		ch := s.changed(world.VirtualMachine, l.machineKey)
+		c[colMachine] = s.mark(table.Cell{Text: text.Clean(m.Namespace+"/"+m.Name) + " " + mark.String(), Style: mark.Style(s.theme)}, ch.fresh || ch.is("power", "wantedPower", "deleting", "vm"))
 	}
 	c[colFindings] = s.findings(l.findings, l.trouble)
 	return c
@@ -90,6 +95,7 @@ const (
 	colConnection
 	colTools
 	colGuest
+	colMachine
 	colSeam
 	colNode
 	colReady
@@ -110,15 +116,16 @@ const cramped = 120
 // wordy is the minimum width for the effects of taints.
 const wordy = 180
 
-// columns returns the columns for a width. All but the last two begin with a cell for the mark of a change; names of nodes have
-// one if some differ from those of their VMs.
-func columns(width int, names bool) []table.Column {
+// columns returns the columns of a tree for a width. All but the last two begin with a cell for the mark of a change; names of nodes
+// have one if some differ from those of their VMs, VirtualMachines if there are some.
+func columns(width int, t *tree) []table.Column {
 	c := make([]table.Column, colCount)
 	c[colTree] = table.Column{Title: " REGION ▸ ZONE ▸ DC ▸ HOST ▸ VM", Width: 24, Flex: 2}
 	c[colPower] = table.Column{Title: " POWER", Width: 12}
 	c[colConnection] = table.Column{Title: " CONNECTION", Width: 13, Drop: 10}
 	c[colTools] = table.Column{Title: " TOOLS", Width: 11, Drop: 9}
 	c[colGuest] = table.Column{Title: " GUEST", Width: 14, Drop: 8}
+	c[colMachine] = table.Column{Title: " VIRTUALMACHINE", Width: 30, Flex: 1, Drop: 4}
 	c[colSeam] = table.Column{Title: "│", Width: 1}
 	c[colNode] = table.Column{Title: " NODE", Width: 18, Flex: 1, Drop: 4}
 	c[colReady] = table.Column{Title: " NODE READY", Width: 17}
@@ -149,7 +156,10 @@ func columns(width int, names bool) []table.Column {
 	if width < 60 {
 		c[colTree].Width, c[colReady].Drop, c[colSeam].Drop = 11, 1, 1
 	}
-	if names && width >= cramped {
+	if !t.guests || width < cramped {
+		c[colMachine] = never(width)
+	}
+	if t.renamed && width >= cramped {
 		c[colReady].Title = " READY"
 	} else {
 		c[colNode] = never(width)

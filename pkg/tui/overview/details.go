@@ -42,10 +42,16 @@ func (s *Screen) details(height int) []string {
 		title, left, right = text.Clean(it.group.label), s.groupFacts(it.group), s.sumFacts(it.group.sum)
 	default:
 		title = text.Clean(it.line.name())
-		if it.line.vm != nil {
-			left = s.vmFacts(*it.line.vm)
-		} else {
+		switch l := it.line; {
+		case l.vm != nil:
+			left = s.vmFacts(*l.vm)
+		case l.node != nil:
 			left = []fact{{"VM", "none has the UUID of its providerID", s.theme.Warn}}
+		default:
+			left = []fact{{"VM", "vSphere has none of this VirtualMachine yet", s.theme.Warn}}
+		}
+		if m := it.line.machine; m != nil {
+			left = slices.Insert(left, min(2, len(left)), s.machineFacts(*m)...)
 		}
 		right, said = s.nodeFacts(it.line), s.said(it.line.findings)
 	}
@@ -122,6 +128,26 @@ func (s *Screen) vmFacts(v api.VM) []fact {
 	return facts
 }
 
+// machineFacts describe the VirtualMachine that a VM is in its Supervisor.
+func (s *Screen) machineFacts(m api.VirtualMachine) []fact {
+	th := s.theme
+	mark := glance.Machine(m)
+	facts := []fact{
+		{"machine", m.Namespace + "/" + m.Name + ", " + m.PowerChange() + ", class " + orNone(m.Class), mark.Style(th)},
+		{"", "guest cluster " + orNone(m.Guest) + ", zone " + orNone(m.Zone) + ", " + orNone(strings.Join(m.Addresses, " ")), th.Dim},
+	}
+	if m.Deleting {
+		facts = append(facts, fact{"", "it is being deleted", th.Warn})
+	}
+	for _, c := range m.NotTrue() {
+		facts = append(facts, fact{"condition", c.Type + " is " + c.Status + ": " + cmp.Or(c.Message, orNone(c.Reason)), th.Warn})
+	}
+	if n := len(m.Conditions) - len(m.NotTrue()); n > 0 {
+		facts = append(facts, fact{"", shorten.Count(n, "condition") + " True", th.Dim})
+	}
+	return facts
+}
+
 // faults returns the lasting faults that target a VM, its host or its node.
 func (s *Screen) faults(v api.VM) (facts []fact) {
 	for _, l := range world.Values[api.Lease](s.state.World(), world.Lease) {
@@ -151,6 +177,9 @@ func orNone(s string) string { return cmp.Or(s, "none") }
 
 func (s *Screen) nodeFacts(l *line) []fact {
 	th := s.theme
+	if l.node == nil && l.vm == nil {
+		return []fact{{"node", "none: the VirtualMachine has no VM", th.Dim}}
+	}
 	if l.node == nil {
 		return []fact{{"node", "none, and it should be none", th.Dim}}
 	}

@@ -49,7 +49,7 @@ type group struct {
 	trouble glance.Mark
 }
 
-// line is a VM with its node, or one of them alone.
+// line is a VM with its node and its VirtualMachine, or one of them alone.
 type line struct {
 	key string
 	in  *group
@@ -58,6 +58,9 @@ type line struct {
 	vmKey   string
 	node    *api.Node
 	nodeKey string
+	// machine is the VirtualMachine of the Supervisor that is the VM, or has none yet.
+	machine    *api.VirtualMachine
+	machineKey string
 	// gone means that the node was deleted recently; node has its last state.
 	gone bool
 	// second means that another line has the VM, with another node.
@@ -69,12 +72,15 @@ type line struct {
 	level   glance.Level
 }
 
-// name returns the name of the VM, or else of the node.
+// name returns the name of the VM, or else of the node, or else of the VirtualMachine.
 func (l *line) name() string {
-	if l.vm != nil {
+	switch {
+	case l.vm != nil:
 		return l.vm.Name
+	case l.node != nil:
+		return l.node.Name
 	}
-	return l.node.Name
+	return l.machine.Name
 }
 
 // isNode reports whether it is a node, or should be one.
@@ -178,6 +184,9 @@ func (l *line) words() string {
 		say(v.Name, v.Hostname, glance.Power(*v).Word, v.Connection, v.Process, v.Role, v.UUID, v.MoRef)
 		say(v.Addresses...)
 		say(glance.Tools(*v).Word)
+	}
+	if m := l.machine; m != nil {
+		say(m.Name, m.Namespace+"/"+m.Name, m.Guest, m.PowerChange(), m.Class, m.BIOSUUID)
 	}
 	if n := l.node; n != nil {
 		say(n.Name, glance.Node(*n).Word, n.Region, n.Zone, n.ProviderID)

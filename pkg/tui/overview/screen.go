@@ -48,7 +48,7 @@ func New() *Screen {
 // SetSize sets its size.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
-	s.table.SetColumns(columns(width, s.tree.renamed))
+	s.table.SetColumns(columns(width, s.tree))
 	s.table.SetSize(width, max(0, height-1-s.strip()))
 }
 
@@ -69,12 +69,12 @@ func (s *Screen) refresh() {
 	if s.state == nil {
 		return
 	}
-	now := made{s.state.Version(world.Node, world.VM, world.Host, world.VCenter, world.Volume, fold.Findings) + 1, s.byState}
+	now := made{s.state.Version(world.Node, world.VM, world.Host, world.VCenter, world.Volume, world.VirtualMachine, fold.Findings) + 1, s.byState}
 	if now == s.made {
 		return
 	}
 	s.made, s.tree = now, build(s.state, s.byState)
-	s.table.SetColumns(columns(s.width, s.tree.renamed))
+	s.table.SetColumns(columns(s.width, s.tree))
 	s.list()
 }
 
@@ -281,7 +281,7 @@ func (s *Screen) current() (item, bool) {
 }
 
 // Subject returns the subject of the row with the cursor: the node, or else the VM; the host; for a datacenter its vCenter.
-// Regions and zones have none.
+// Regions and zones have none, and VirtualMachines without a VM.
 func (s *Screen) Subject() (api.Subject, bool) {
 	it, ok := s.current()
 	if !ok {
@@ -294,6 +294,7 @@ func (i item) subject() (api.Subject, bool) {
 	switch l, g := i.line, i.group; {
 	case l != nil && l.node != nil && (l.vm == nil || l.node.Registered && !l.gone):
 		return api.Subject{Kind: "node", Name: l.node.Name}, true
+	case l != nil && l.vm == nil:
 	case l != nil:
 		return api.Subject{Kind: "vm", VCenter: l.vm.VCenter, Name: l.vm.Name}, true
 	case g.depth == host && g.host != nil:
@@ -356,6 +357,11 @@ func (s *Screen) Wheel(lines int) { s.table.Move(lines) }
 func (l *line) judge() {
 	if l.vm != nil {
 		l.judgeVM(*l.vm)
+	}
+	if l.machine != nil {
+		if m := glance.Machine(*l.machine); m.Level > glance.Good {
+			l.say(glance.Mark{Glyph: m.Glyph, Word: "VirtualMachine " + m.Word, Level: m.Level})
+		}
 	}
 	if len(l.findings) > 0 {
 		l.level = max(l.level, glance.Warn)

@@ -8,6 +8,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
@@ -28,8 +29,12 @@ type Screen struct {
 
 	version uint64 // of the rows, plus one
 	all     []api.Service
-	shown   int
-	filter  string
+	// forwards are the VirtualMachineServices of the Supervisor by the names of their Services; nil without a Supervisor.
+	forwards map[string]api.VirtualMachineService
+	// stray are those of no Service.
+	stray  int
+	shown  int
+	filter string
 }
 
 // New returns a screen without Services: it needs a size, a theme and a state.
@@ -44,10 +49,25 @@ func (s *Screen) SetTheme(t *theme.Theme) {
 // SetState applies the changes of the state.
 func (s *Screen) SetState(state *fold.State) {
 	s.state = state
-	if v := state.Version(world.Service) + 1; v != s.version {
+	if v := state.Version(world.Service, world.VirtualMachineService) + 1; v != s.version {
 		s.version = v
 		s.all = world.Values[api.Service](state.World(), world.Service)
+		s.join(world.Values[api.VirtualMachineService](state.World(), world.VirtualMachineService))
+		s.table.SetColumns(columns(s.forwards != nil))
 		s.list()
+	}
+}
+
+// join sets the VirtualMachineServices of the Services.
+func (s *Screen) join(all []api.VirtualMachineService) {
+	s.forwards, s.stray = nil, 0
+	for _, v := range all {
+		if s.forwards == nil {
+			s.forwards = map[string]api.VirtualMachineService{}
+		}
+		if s.forwards[v.Service] = v; !slices.ContainsFunc(s.all, func(of api.Service) bool { return of.Name == v.Service }) {
+			s.stray++
+		}
 	}
 }
 
@@ -64,7 +84,7 @@ func (s *Screen) list() {
 	var rows []table.Row
 	filter := strings.Fields(strings.ToLower(s.filter))
 	for _, v := range s.all {
-		if found(v, filter) {
+		if s.found(v, filter) {
 			rows = append(rows, table.Row{Key: v.Name, Cells: func() []table.Cell { return s.cells(v) }})
 		}
 	}
@@ -76,9 +96,9 @@ func (s *Screen) list() {
 	s.table.SetRows(rows)
 }
 
-func found(v api.Service, filter []string) bool {
+func (s *Screen) found(v api.Service, filter []string) bool {
 	state := stateOf(v)
-	words := strings.ToLower(strings.Join(slices.Concat([]string{v.Name, v.Class, state.Word, v.NSX, v.NSXError}, v.Addresses, v.Ports), " "))
+	words := strings.ToLower(strings.Join(slices.Concat([]string{v.Name, v.Class, state.Word, v.NSX, v.NSXError, s.forward(v).Word}, v.Addresses, v.Ports), " "))
 	return !slices.ContainsFunc(filter, func(w string) bool { return !strings.Contains(words, w) })
 }
 
@@ -93,6 +113,25 @@ func stateOf(v api.Service) glance.Mark {
 		return glance.Mark{Glyph: theme.GlyphWarn, Word: "pending", Level: glance.Warn}
 	}
 	return glance.Mark{Glyph: theme.GlyphGood, Word: "answers", Level: glance.Good}
+}
+
+// forward returns the VirtualMachineService of a Service at a glance: why it has no address, or where it forwards to.
+func (s *Screen) forward(v api.Service) glance.Mark {
+	f, ok := s.forwards[v.Name]
+	name := f.Namespace + "/" + f.Name
+	switch {
+	case !ok && s.forwards == nil:
+		return glance.Mark{}
+	case !ok:
+		return glance.Mark{Glyph: theme.GlyphWarn, Word: "none yet", Level: glance.Warn}
+	case f.Pending != "":
+		return glance.Mark{Glyph: theme.GlyphBad, Word: name + ": " + f.Pending, Level: glance.Bad}
+	case f.Deleting:
+		return glance.Mark{Glyph: theme.GlyphWarn, Word: name + ", deleting", Level: glance.Warn}
+	case len(f.Endpoints) == 0:
+		return glance.Mark{Glyph: theme.GlyphWarn, Word: name + " → no VirtualMachine", Level: glance.Warn}
+	}
+	return glance.Mark{Word: name + " → " + strings.Join(f.Endpoints, ", ")}
 }
 
 type keys struct {
@@ -155,7 +194,7 @@ func (s *Screen) Wheel(lines int) { s.table.Move(lines) }
 // SetSize sets its size.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
-	s.table.SetColumns(columns())
+	s.table.SetColumns(columns(s.forwards != nil))
 	s.table.SetSize(width, max(0, height-1))
 }
 
@@ -189,6 +228,9 @@ func (s *Screen) title() string {
 			parts = append(parts, m.Style(th).Render(fmt.Sprintf("%s %d %s", m.Glyph, n, m.Word)))
 		}
 	}
+	if s.stray > 0 {
+		parts = append(parts, th.Warn.Render(fmt.Sprintf("%s %s of no Service here", theme.GlyphWarn, shorten.Count(s.stray, "VirtualMachineService"))))
+	}
 	if s.filter != "" {
 		parts = append(parts, th.Match.Render("filter “"+text.Clean(s.filter)+"”")+th.Dim.Render(fmt.Sprintf(" %d of %d", s.shown, len(s.all))))
 	}
@@ -196,14 +238,18 @@ func (s *Screen) title() string {
 }
 
 // columns returns the columns, in the order of cells. All begin with a cell for the mark of a change.
-func columns() []table.Column {
+func columns(supervisor bool) []table.Column {
+	last := table.Column{Title: " NSX", Width: 14, Flex: 4, Drop: 1}
+	if supervisor {
+		last = table.Column{Title: " VIRTUALMACHINESERVICE", Width: 24, Flex: 4, Drop: 1}
+	}
 	return []table.Column{
 		{Title: " SERVICE", Width: 20, Flex: 2},
 		{Title: " STATE", Width: 11},
 		{Title: " ADDRESS", Width: 17, Flex: 1},
 		{Title: " PORTS", Width: 12, Flex: 1, Drop: 2},
 		{Title: " CLASS", Width: 10, Drop: 3},
-		{Title: " NSX", Width: 14, Flex: 4, Drop: 1},
+		last,
 	}
 }
 
@@ -214,6 +260,9 @@ func (s *Screen) cells(v api.Service) []table.Cell {
 	nsx := table.Cell{Text: text.Clean(strings.ToLower(v.NSX)), Style: th.Dim}
 	if v.NSXError != "" {
 		nsx = table.Cell{Text: text.Clean(v.NSXError), Style: state.Style(th)}
+	}
+	if forward := s.forward(v); forward.Word != "" {
+		nsx = table.Cell{Text: text.Clean(forward.String()), Style: forward.Style(th)}
 	}
 	plain := func(words string) table.Cell { return table.Cell{Text: text.Clean(words), Style: th.Text} }
 	cells := []table.Cell{

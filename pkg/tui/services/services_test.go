@@ -78,3 +78,36 @@ func TestEnter(t *testing.T) {
 		t.Error("without a row, enter is handled")
 	}
 }
+
+// supervised has Services in a guest cluster: with an address, without one as the pool is empty, without endpoints, and not forwarded yet.
+func supervised() *fold.State {
+	s := state()
+	for _, v := range []api.VirtualMachineService{
+		{Namespace: "guests", Name: "tkc-web", Service: "default/web", Ingress: []string{"127.1.0.101"}, Endpoints: []string{"worker-1 (10.0.0.1)", "worker-2 (10.0.0.2)"}},
+		{Namespace: "guests", Name: "tkc-late", Service: "default/late", Pending: "no address is free"},
+		{Namespace: "guests", Name: "tkc-old", Service: "shop/old", Ingress: []string{"127.1.0.103"}},
+		{Namespace: "guests", Name: "tkc-left", Service: "shop/left", Ingress: []string{"127.1.0.104"}},
+	} {
+		s.Apply(s.Now(), api.Update{VirtualMachineService: &v})
+	}
+	return s
+}
+
+// In a guest cluster a Service has its VirtualMachineService beside it, and one that is left behind is counted.
+func TestVirtualMachineServices(t *testing.T) {
+	for _, size := range [][2]int{{80, 21}, {140, 42}} {
+		name := fmt.Sprintf("supervisor-%dx%d", size[0], size[1])
+		t.Run(name, func(t *testing.T) {
+			v := screen(size[0], size[1])
+			v.SetState(supervised())
+			tuitest.Fills(t, v.View(), size[0], size[1])
+			tuitest.Golden(t, name, v.View())
+		})
+	}
+	v := screen(200, 42)
+	v.SetState(supervised())
+	v.SetFilter("no address is free")
+	if view := ansi.Strip(v.View()); !strings.Contains(view, "1 of 4") || !strings.Contains(view, "guests/tkc-late: no address is free") {
+		t.Errorf("filtered:\n%s", view)
+	}
+}

@@ -21,11 +21,14 @@ const (
 	Attachment Kind = "attachment"
 	Service    Kind = "service"
 	Event      Kind = "event"
+
+	VirtualMachine        Kind = "virtualmachine"
+	VirtualMachineService Kind = "virtualmachineservice"
 )
 
 // Kinds lists those that have rows.
 func Kinds() []Kind {
-	return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment, Service}
+	return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment, Service, VirtualMachine, VirtualMachineService}
 }
 
 // typ is what the rows of a kind are; nil for others.
@@ -49,6 +52,10 @@ func (k Kind) typ() reflect.Type {
 		return reflect.TypeFor[api.Attachment]()
 	case Service:
 		return reflect.TypeFor[api.Service]()
+	case VirtualMachine:
+		return reflect.TypeFor[api.VirtualMachine]()
+	case VirtualMachineService:
+		return reflect.TypeFor[api.VirtualMachineService]()
 	}
 	return nil
 }

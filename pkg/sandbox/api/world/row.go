@@ -39,6 +39,10 @@ func (r Row) Names() []string {
 	case api.Service:
 		_, name, _ := strings.Cut(v.Name, "/")
 		return []string{v.Name, name}
+	case api.VirtualMachine:
+		return []string{r.Name, v.Name}
+	case api.VirtualMachineService:
+		return []string{r.Name, v.Name}
 	case api.Volume:
 		_, claim, _ := strings.Cut(v.Claim, "/")
 		return slices.DeleteFunc([]string{v.Claim, claim, v.Name, v.Handle, v.CNSName}, func(name string) bool { return name == "" })
@@ -82,7 +86,9 @@ func (k Kind) Fields() []Field {
 				continue
 			}
 		case reflect.Map:
-			field.Map = true
+			if field.Map = true; f.Type.Elem().Kind() != reflect.String {
+				continue
+			}
 		case reflect.Bool:
 			field.Bool = true
 		case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:

@@ -118,6 +118,12 @@ func RowOf(u api.Update) (Row, bool) {
 		return Row{Attachment, u.Attachment.Name, u.Attachment.Volume + " at " + u.Attachment.Node, *u.Attachment}, true
 	case u.Service != nil:
 		return Row{Service, u.Service.Name, u.Service.Name, *u.Service}, true
+	case u.VirtualMachine != nil:
+		name := u.VirtualMachine.Namespace + "/" + u.VirtualMachine.Name
+		return Row{VirtualMachine, name, name, *u.VirtualMachine}, true
+	case u.VirtualMachineService != nil:
+		name := u.VirtualMachineService.Namespace + "/" + u.VirtualMachineService.Name
+		return Row{VirtualMachineService, name, name, *u.VirtualMachineService}, true
 	}
 	return Row{}, false
 }

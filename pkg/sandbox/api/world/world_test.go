@@ -93,7 +93,8 @@ func TestFields(t *testing.T) {
 	empty := map[world.Kind]api.Update{
 		world.Node: {Node: &api.Node{}}, world.VM: {VM: &api.VM{}}, world.Host: {Host: &api.Host{}}, world.VCenter: {VCenter: &api.VCenter{}},
 		world.Component: {Component: &api.Component{}}, world.Lease: {Lease: &api.Lease{}}, world.Volume: {Volume: &api.Volume{}}, world.Attachment: {Attachment: &api.Attachment{}},
-		world.Service: {Service: &api.Service{}},
+		world.Service: {Service: &api.Service{}}, world.VirtualMachine: {VirtualMachine: &api.VirtualMachine{}},
+		world.VirtualMachineService: {VirtualMachineService: &api.VirtualMachineService{}},
 	}
 	for _, kind := range world.Kinds() {
 		row, ok := world.RowOf(empty[kind])
