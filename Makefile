@@ -189,7 +189,7 @@ QUIET        ?= 2m
 csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against simulated vCenters; nothing may be retried for QUIET=2m
 	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && export UPSTREAM_CSI=$$dir && \
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET) && \
-		$(GO) test -count=1 -v -timeout 20m ./test/e2e -run TestWatchUpstreamCSI
+		$(GO) test -count=1 -v -timeout 20m ./test/e2e -run 'TestWatchUpstreamCSI|TestUpstreamWebhook'
 
 cluster-api: build $(TOOLS)/golangci-lint ## Cluster API and its provider for vSphere, unmodified, clone machines of simulated vCenters
 	@cd test/clusterapi/manager && $(LINT) run ./...

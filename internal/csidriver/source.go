@@ -58,11 +58,25 @@ const ManifestMissing = "csi-manifest-missing"
 func Manifest(ctx context.Context, version string, o program.Options) ([]byte, error) {
 	var all [][]byte
 	for _, name := range []string{"namespace.yaml", "vsphere-csi-driver.yaml"} {
-		text, err := program.CSIDriver.Read(ctx, version, "manifests/vanilla/"+name, o)
+		text, err := read(ctx, version, name, o)
 		if err != nil {
-			return nil, program.CSIDriver.ReadError(err, version, "manifest", "", "--csi-manifest FILE")
+			return nil, err
 		}
 		all = append(all, bytes.TrimRight(text, "\n"))
 	}
 	return append(bytes.Join(all, []byte("\n---\n")), '\n'), nil
+}
+
+// WebhookManifest is what the validating webhook of a release is deployed with, as it was released. Errors are as those of [Manifest].
+func WebhookManifest(ctx context.Context, version string, o program.Options) ([]byte, error) {
+	return read(ctx, version, "validatingwebhook.yaml", o)
+}
+
+// read reads a manifest of a release.
+func read(ctx context.Context, version, name string, o program.Options) ([]byte, error) {
+	text, err := program.CSIDriver.Read(ctx, version, "manifests/vanilla/"+name, o)
+	if err != nil {
+		return nil, program.CSIDriver.ReadError(err, version, "manifest", "", "--csi-manifest FILE")
+	}
+	return text, nil
 }

@@ -81,7 +81,7 @@ type Step struct {
 // Steps are the boot steps that a sandbox has on any ground. One without a Start is left out of the boot.
 type Steps struct {
 	VCenters, Inventory, Faults, NodeWatch, CloudConfig, CCM, CSI, Nodes Step
-	// NSX is the NSX Manager, on grounds whose cloud controller manager is a process of this machine.
+	// NSX is the NSX Manager, on grounds whose cloud controller manager is a process of this machine, or is [NSXNames].
 	NSX Step
 	// Supervisor begins that of a guest cluster, on the ground whose control plane serves its API. Guest waits for it.
 	Supervisor, Guest Step
@@ -237,6 +237,11 @@ type NodePorts interface {
 // Names is a ground whose clients reach a vCenter by further names and addresses.
 type Names interface {
 	Names(vcenter string) []string
+}
+
+// NSXNames is a ground whose pods reach the NSX Manager, by further names and addresses.
+type NSXNames interface {
+	NSXNames() []string
 }
 
 // Volumes is a ground where the guests of VMs see their disks.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
@@ -16,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nsx"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -29,7 +31,7 @@ func cloudConfig(s *Sandbox, c sim.CloudConfig) ([]byte, error) {
 	if err != nil || s.opts.LoadBalancer != LoadBalancerNSX {
 		return conf, err
 	}
-	more, err := s.nsx.CloudConfig()
+	more, err := s.nsx.CloudConfig(nsx.Place{CAFile: c.CAFile})
 	return append(conf, more...), err
 }
 
@@ -62,8 +64,14 @@ func assembleCCM(s *Sandbox) {
 		r.StartTime = s.source.StepTime() // some log in before they are healthy
 		r.Ready = func() error { return changeable(s) }
 	}
-	if g, ok := s.ground.(ground.Deployer); ok && g.DeploysCCM() {
+	if ccmDeployed(s) {
 		p := &ccm.Pods{Deployment: s.pods, Args: s.source.Args(), Deployed: c.WatchCredentials, Detail: s.boot.Detail}
+		if s.opts.LoadBalancer == LoadBalancerNSX {
+			p.Rights = rbac.Objects(rbac.Config{
+				Namespace: place.Namespace, ServiceAccount: ccm.ServiceAccount, Pod: true, SecretNames: []string{cloudconfig.Secret, deploy.NSXSecret},
+				LeaderElection: true, LoadBalancers: rbac.OfNSX,
+			})
+		}
 		replicas(&p.Replicas)
 		c.Pods, s.pods.CCMChanged, s.ccm = s.pods, p.Changed, p
 		return
@@ -82,6 +90,12 @@ func assembleCCM(s *Sandbox) {
 	}
 	replicas(&p.Replicas)
 	c.Changed, s.ccm = p.ConfigChanged, p
+}
+
+// ccmDeployed reports whether the cloud controller manager runs as pods.
+func ccmDeployed(s *Sandbox) bool {
+	g, ok := s.ground.(ground.Deployer)
+	return ok && g.DeploysCCM()
 }
 
 // changeable returns an error if the sandbox is in no state to change its programs.

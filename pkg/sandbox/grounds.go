@@ -78,10 +78,9 @@ func (s *Sandbox) newGround() ground.Ground {
 // kind is what kind makes the cluster of in that directory.
 func (o *Options) kind(dir string) kind.Config {
 	program := o.CCM.WithDefaults()
-	pods := program.HasImage() && o.LoadBalancer != LoadBalancerNSX // pods do not reach the NSX Manager
 	return kind.Config{
 		Options: *o.Cluster.Kind, Name: o.Name, Dir: dir, Topology: o.Topology, Speed: o.Speed, Port: o.Port, RealVMs: o.Real != nil,
-		CCM: kind.CCM{Name: program.Name(), Pods: pods, Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
+		CCM: kind.CCM{Name: program.Name(), Pods: program.HasImage(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
 		CSI: o.CSI.Enabled, Sidecars: o.CSI.Sidecars, Foreign: o.CSI.Foreign, Logger: o.Logger,
 	}
 }
@@ -160,6 +159,13 @@ func (h host) VCenters() []kind.VCenter {
 		all = append(all, kind.VCenter{Name: vc.Name(), Addr: net.JoinHostPort(vc.Host(), strconv.Itoa(vc.Port()))})
 	}
 	return all
+}
+
+func (h host) NSX() string {
+	if m := h.s.nsx.Manager(); m != nil && h.s.opts.LoadBalancer == LoadBalancerNSX {
+		return m.Addr()
+	}
+	return ""
 }
 
 func (h host) Simulated(vcenter string) *sim.VCenter {

@@ -77,7 +77,7 @@ const (
 	// LoadBalancerSimple gives them loopback addresses of this machine, on grounds whose cluster was made for the sandbox.
 	LoadBalancerSimple = "simple"
 	// LoadBalancerNSX has the cloud controller manager give them addresses of the NSX Manager of the topology. Those that are loopback
-	// addresses answer, on embedded clusters.
+	// addresses answer. It takes an embedded cluster or kind.
 	LoadBalancerNSX = "nsx"
 	// LoadBalancerNone leaves them pending, with an Event.
 	LoadBalancerNone = "none"

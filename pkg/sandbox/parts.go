@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -194,7 +196,16 @@ func assemble(s *Sandbox) {
 	}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
-		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig,
+		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig, NSX: s.nsx.Account,
+		NSXConfig: func(at deploy.ConfigLocation) ([]byte, error) {
+			if opts.LoadBalancer != LoadBalancerNSX {
+				return nil, nil
+			}
+			host, port := s.pods.Endpoint(deploy.NSXManager)
+			return s.nsx.CloudConfig(nsx.Place{
+				Host: net.JoinHostPort(host, strconv.Itoa(port)), CAFile: at.CAFile, Secret: at.NSXSecret, Namespace: at.SecretNamespace,
+			})
+		},
 	}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
@@ -272,6 +283,13 @@ func assemble(s *Sandbox) {
 			return 0
 		},
 	}
+	s.nsx.Pods, s.nsx.AddSecret = func() bool { return ccmDeployed(s) && opts.LoadBalancer == LoadBalancerNSX }, s.secrets.Know
+	s.nsx.Names = func() []string {
+		if g, ok := s.ground.(ground.NSXNames); ok {
+			return g.NSXNames()
+		}
+		return nil
+	}
 	s.nsx.Changed = s.services.NSXChanged
 	s.services.Set, s.services.Background = s.watchCache.SetService, &s.background
 	if hasNSX(s) {
@@ -284,7 +302,7 @@ func assemble(s *Sandbox) {
 	}
 	if opts.Dir != nil { // nil in tests
 		s.supervisor.Dir = opts.Dir.Path("supervisor")
-		s.nsx.Dir, s.nsx.CAFile = opts.Dir.Path("ccm"), s.vcenterCA()
+		s.nsx.Dir = opts.Dir.Path("ccm")
 	}
 	s.inspector = newInspector(s)
 }

@@ -22,30 +22,15 @@ func TestWatchUpstreamCSI(t *testing.T) {
 	}
 	h := newHome(t)
 	path := filepath.Join(h.Tmp, "vsphere-csi")
-	place := func(built, name string) {
-		t.Helper()
-		next := filepath.Join(h.Tmp, "next")
-		text, err := os.ReadFile(built)
-		if err == nil {
-			err = os.WriteFile(next, text, 0o755)
-		}
-		if err == nil {
-			err = os.Rename(next, filepath.Join(h.Tmp, name))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.Remove(filepath.Join(h.Tmp, name)) })
-	}
 	changed := changedUpstream(t, filepath.Base(filepath.Dir(released)))
-	place(filepath.Join(released, "vsphere-syncer"), "vsphere-syncer")
-	place(filepath.Join(released, "vsphere-csi"), "vsphere-csi")
+	h.place(filepath.Join(released, "vsphere-syncer"), "vsphere-syncer")
+	h.place(filepath.Join(released, "vsphere-csi"), "vsphere-csi")
 	s := h.up("csiupstream", "zones-us-eu", "--csi", path, "--csi-watch", path)
 	s.Run("kubectl", "apply", "-f", s.shipped("tutorials/volumes/statefulset.yaml"))
 	v := s.awaitVolume("data-web-0", api.VolumeInUse, 2*bound)
 
 	was, seq, built := s.Component("csi-controller"), s.Last(), time.Now()
-	place(changed, "vsphere-csi")
+	h.place(changed, "vsphere-csi")
 	s.checkCauses(s.awaitEvent(seq, time.Minute, "csi.swapped", about("csi-controller")), "csi.swapped", "csi.swap", "csi.rebuilt")
 	t.Logf("the new build runs %s after it was there", time.Since(built).Round(10*time.Millisecond))
 	if took := time.Since(built); took > 10*time.Second {
@@ -70,6 +55,23 @@ func TestWatchUpstreamCSI(t *testing.T) {
 	if found, err := exec.Command("grep", "-rl", upstreamLine, dir).Output(); err != nil {
 		t.Errorf("no log of the driver has its line: %v, %s", err, found)
 	}
+}
+
+// place copies a program into the folder of the test, under a name that is there at once with all of it.
+func (h *home) place(built, name string) {
+	h.T.Helper()
+	next, path := filepath.Join(h.Tmp, "next"), filepath.Join(h.Tmp, name)
+	text, err := os.ReadFile(built)
+	if err == nil {
+		err = os.WriteFile(next, text, 0o755)
+	}
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.T.Cleanup(func() { _ = os.Remove(path) })
 }
 
 // featureStates changes a feature state of the driver, as an administrator does: the driver notices, "csi status" shows it, and a restart

@@ -50,12 +50,23 @@ spec:
 `
 
 // An exposed Deployment has an address of this machine's loopback interface, at which its pods answer through the node ports; with
-// each of the load balancers, and after a node is gone. Deleted Services leave no listener, and nothing in NSX.
+// each of the load balancers, and after a node is gone. Deleted Services leave no listener, and nothing in NSX. In each case the cloud
+// controller manager is a pod: it reaches NSX from there, upstream's with its own release's manifest.
 func TestLoadBalancer(t *testing.T) {
-	for _, balancer := range []string{"simple", "nsx"} {
-		t.Run(balancer, func(t *testing.T) {
+	for _, tc := range []struct{ name, balancer, ccm string }{
+		{"simple", "simple", "builtin"}, {"nsx", "nsx", "builtin"}, {"upstream", "nsx", "module:" + upstreamRelease},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
 			h := newHome(t)
-			s := h.up("services-"+balancer, h.File("services.yaml", servicePair), "--csi", "off", "--loadbalancer", balancer)
+			if tc.ccm != "builtin" {
+				if r := h.Within(20*time.Minute, "ccm", "fetch", tc.ccm); r.Code != 0 {
+					t.Fatalf("exit status %d\n%s", r.Code, r.Both())
+				}
+			}
+			s := h.up("services-"+tc.name, h.File("services.yaml", servicePair), "--csi", "off", "--loadbalancer", tc.balancer, "--ccm", tc.ccm)
+			if logs := s.Run("events", "--since", "1h"); !strings.Contains(logs, "ccm: started, in pod ") {
+				t.Errorf("the cloud controller manager is no pod:\n%s", logs)
+			}
 			s.give(greeter)
 			s.Run("kubectl", "apply", "-f", s.File("web.yaml", web))
 			s.Run("kubectl", "expose", "deployment", "web", "--port=8080", "--target-port=80", "--type=LoadBalancer")
@@ -92,7 +103,7 @@ func TestLoadBalancer(t *testing.T) {
 				}
 				return ""
 			})
-			if balancer == "nsx" {
+			if tc.balancer == "nsx" {
 				s.await("NSX has none of their objects", time.Minute, func() string {
 					list, err := s.Client.NSX(t.Context())
 					if err != nil {

@@ -48,10 +48,10 @@ service: another one would mount disks on this machine.`,
 
 // NewCmdLogs returns the command.
 func NewCmdLogs(d *command.Deps) *cobra.Command {
-	const controller, syncer = "csi-controller", "csi-syncer"
+	const controller, syncer, webhook = "csi-controller", "csi-syncer", "csi-webhook"
 	is := func(c, part string) bool { return c == part || strings.HasPrefix(c, part+"-") } // a replica
 	sidecar := func(c string) bool {
-		return strings.HasPrefix(c, "csi-") && !is(c, controller) && !is(c, syncer) || is(c, "snapshot-controller")
+		return strings.HasPrefix(c, "csi-") && !is(c, controller) && !is(c, syncer) && !is(c, webhook) || is(c, "snapshot-controller")
 	}
 	return component.NewCmdLogs(d, "csi", "Print the logs of the CSI driver",
 		`Print what a part of the CSI driver has logged. PART is one of:
@@ -59,6 +59,7 @@ func NewCmdLogs(d *command.Deps) *cobra.Command {
   controller  the driver's controller; the default
   syncer      the syncer beside a driver of another project; the syncer of this
               project's driver is part of its controller
+  webhook     the validating webhook beside a driver of another project
   sidecars    the stock sidecars
   node        the nodes: kubelets, and the node services in them
   all         all of these
@@ -67,10 +68,11 @@ func NewCmdLogs(d *command.Deps) *cobra.Command {
 If a part has several components, each line begins with the component.`,
 		logs.Part{Name: "controller", Has: func(c string) bool { return is(c, controller) }},
 		logs.Part{Name: "syncer", Has: func(c string) bool { return is(c, syncer) }},
+		logs.Part{Name: "webhook", Has: func(c string) bool { return is(c, webhook) }},
 		logs.Part{Name: "sidecars", Has: sidecar},
 		logs.Part{Name: "node", Has: isNode},
 		logs.Part{Name: "all", Has: func(c string) bool {
-			return sidecar(c) || is(c, controller) || is(c, syncer) || isNode(c)
+			return sidecar(c) || is(c, controller) || is(c, syncer) || is(c, webhook) || isNode(c)
 		}},
 	)
 }
@@ -99,6 +101,7 @@ again. The error says why.`,
 	f.StringArrayVar(&flags.Args, "arg", nil, "extra argument for the CSI controller; repeatable")
 	f.StringArrayVar(&flags.Env, "env", nil, "environment variable for the CSI driver, NAME=VALUE; repeatable")
 	f.StringVar(&flags.Config, "config", "", "csi-vsphere.conf `FILE` in place of the sandbox's configuration")
+	f.BoolVar(&flags.Webhook, "webhook", false, "also run the validating webhook of another project's CSI driver")
 	f.StringVar(&flags.Manifest, "manifest", "", "manifest `FILE` with the rights of another project's CSI driver (default: that of the release)")
 	_ = cmd.RegisterFlagCompletionFunc("syncer", complete.Flag(syncers)) // its only error is an unknown flag
 	return component.NewCmdSwap(d, component.Swap{
@@ -114,7 +117,7 @@ again. The error says why.`,
 			return func(c *api.Client, ctx context.Context) (api.Done, error) {
 				return c.SwapCSI(ctx, api.CSIRequest{
 					Program: requested(next.Program), Syncer: requested(next.Syncer), Args: next.Args, Env: next.Env,
-					ConfigFile: next.ConfigFile, Manifest: next.Manifest,
+					ConfigFile: next.ConfigFile, Manifest: next.Manifest, Webhook: next.Webhook, WebhookManifest: next.WebhookManifest,
 				})
 			}, err
 		},
@@ -137,12 +140,12 @@ func NewCmdRestart(d *command.Deps) *cobra.Command {
 // NewCmdStatus returns the command.
 func NewCmdStatus(d *command.Deps) *cobra.Command {
 	return component.NewCmdStatus("csi", "Show which CSI driver runs and whether it is healthy",
-		`Show the processes of the CSI driver: its controller, its syncer if that is a
-separate program, and the stock sidecars, of each replica; and the node services
-of all nodes in one row. LEADER marks those that hold their Lease. SOURCE says
-whose program each part is. Exits with 3 when the driver is not healthy, when a
-node does not take volumes, or when the newest build of a program that
---csi-watch watches did not start.
+		`Show the processes of the CSI driver: its controller, its syncer and its webhook
+if there are such programs, and the stock sidecars, of each replica; and the
+node services of all nodes in one row. LEADER marks those that hold their Lease.
+SOURCE says whose program each part is. Exits with 3 when the driver or the
+webhook is not healthy, when a node does not take volumes, or when the newest
+build of a program that --csi-watch watches did not start.
 
 Below the table are the feature states that a driver of another project reads
 from its ConfigMap; with -o json, they are in the rows of controller and syncer.`,

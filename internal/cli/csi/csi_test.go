@@ -62,6 +62,11 @@ func TestFlags(t *testing.T) {
 		{args: "--csi-config " + conf, again: "--csi-config=" + conf},
 		{args: "--csi-config " + dir + "/none", refused: "--csi-config"},
 		{args: "--csi ./x --syncer files:x", refused: "CSI syncer"},
+		{args: "--csi module:v3.7.0 --csi-webhook", again: "--csi=module:v3.7.0 --csi-webhook"},
+		{args: "--csi-webhook", refused: "builtin is a driver of this project, which has no webhook"},
+		{args: "--csi off --csi-webhook", refused: "there is no driver that other flags could be about"},
+		{args: "--csi ./x --syncer none --csi-webhook", refused: "the syncer is the program of the webhook"},
+		{args: "--csi module:v3.7.0 --csi-webhook", kind: true, refused: "the sandbox deploys no webhook"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			f := &Flags{}
@@ -177,7 +182,7 @@ func TestLogs(t *testing.T) {
 			}
 		})
 	}
-	if d := cmp.Diff([]string{"controller", "syncer", "sidecars", "node", "all"}, clitest.Completions(t, NewCmdLogs(e.Deps).ValidArgsFunction)); d != "" {
+	if d := cmp.Diff([]string{"controller", "syncer", "webhook", "sidecars", "node", "all"}, clitest.Completions(t, NewCmdLogs(e.Deps).ValidArgsFunction)); d != "" {
 		t.Error(d)
 	}
 }

@@ -1,6 +1,8 @@
 package csi
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +28,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // The values of --csi that name no driver of a user's.
@@ -47,6 +50,7 @@ type Flags struct {
 	Watch    string
 	Manifest string
 	Replicas int // 0 is one
+	Webhook  bool
 
 	pods bool // the driver runs as pods
 }
@@ -61,6 +65,7 @@ func (f *Flags) Bind(cmd *cobra.Command, byDefault string) {
 	flags.StringVar(&f.Config, "csi-config", "", "csi-vsphere.conf `FILE` in place of the sandbox's configuration")
 	flags.StringVar(&f.Watch, "csi-watch", "", "run the CSI driver binary at `PATH`, and restart it when the file changes")
 	flags.IntVar(&f.Replicas, "csi-replicas", 1, "number of CSI controllers with their sidecars; several elect leaders")
+	flags.BoolVar(&f.Webhook, "csi-webhook", false, "also run the validating webhook of another project's CSI driver: its syncer, as the release deploys it")
 	flags.StringVar(&f.Manifest, "csi-manifest", "", "manifest `FILE` of another project's CSI driver: its rights; on kind, applied unchanged (default: that of the release)")
 	// Their only error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
@@ -72,7 +77,7 @@ func (f *Flags) Bind(cmd *cobra.Command, byDefault string) {
 
 // Names returns the names of the flags.
 func Names() []string {
-	return []string{"csi", "syncer", "csi-arg", "csi-env", "csi-config", "csi-watch", "csi-manifest", "csi-replicas"}
+	return []string{"csi", "syncer", "csi-arg", "csi-env", "csi-config", "csi-watch", "csi-manifest", "csi-replicas", "csi-webhook"}
 }
 
 // words completes the values, and the prefixes of those that take an argument.
@@ -113,7 +118,7 @@ func (f *Flags) Chosen() bool {
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
 	if f.Disabled() {
-		if f.Syncer != "" || len(f.Args) > 0 || len(f.Env) > 0 || f.Config != "" || f.Watch != "" || f.Manifest != "" || f.Replicas > 1 {
+		if f.Syncer != "" || len(f.Args) > 0 || len(f.Env) > 0 || f.Config != "" || f.Watch != "" || f.Manifest != "" || f.Replicas > 1 || f.Webhook {
 			return report.UsageError("leave --csi out", "--csi %s: there is no driver that other flags could be about", f.Driver)
 		}
 		return nil
@@ -126,6 +131,12 @@ func (f *Flags) Check() error {
 	}
 	if _, err := program.CSISyncer.Parse(f.Syncer); err != nil && f.Syncer != None {
 		return Explain(err)
+	}
+	if f.Webhook && !f.Chosen() {
+		return ownWebhook(Builtin)
+	}
+	if f.Webhook && f.Syncer == None {
+		return report.UsageError("leave --syncer out", "--csi-webhook, --syncer none: the syncer is the program of the webhook")
 	}
 	if f.Manifest != "" && !f.Chosen() {
 		return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has its own manifests")
@@ -171,6 +182,9 @@ func (f *Flags) CheckCluster(kind bool) error {
 			return report.UsageError(try, "--%s: with --cluster kind the CSI driver runs as pods, as its manifest says", flag)
 		}
 	}
+	if f.Webhook {
+		return report.UsageError(try, "--csi-webhook: with --cluster kind the sandbox deploys no webhook")
+	}
 	s, err := f.source()
 	if err != nil {
 		return err
@@ -190,6 +204,14 @@ func (f *Flags) CheckCluster(kind bool) error {
 	return nil
 }
 
+// CheckTopology refuses what cannot be done with the topology; nil is none.
+func (f *Flags) CheckTopology(t *topology.Topology) error {
+	if !f.Webhook || t == nil || t.Spec.Supervisor == nil {
+		return nil
+	}
+	return report.UsageError("leave --csi-webhook out, or use a topology without a Supervisor", "--csi-webhook: %s", csi.NoGuestWebhook)
+}
+
 // ToArgs returns the arguments that say the same to another process; none for the default, which is the built-in driver.
 func (f *Flags) ToArgs() []string {
 	var args []string
@@ -205,6 +227,9 @@ func (f *Flags) ToArgs() []string {
 	}
 	if f.Replicas > 1 {
 		args = append(args, "--csi-replicas="+strconv.Itoa(f.Replicas))
+	}
+	if f.Webhook {
+		args = append(args, "--csi-webhook")
 	}
 	for _, a := range f.Args {
 		args = append(args, "--csi-arg="+a)
@@ -243,7 +268,7 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 
 // options finds the programs of a driver that runs as processes.
 func (f *Flags) options(ctx context.Context, streams *iostreams.Streams) (csi.Options, error) {
-	o := csi.Options{Args: f.Args, Env: f.Env, Replicas: f.Replicas}
+	o := csi.Options{Args: f.Args, Env: f.Env, Replicas: f.Replicas, Webhook: f.Webhook}
 	var err error
 	if f.Config != "" {
 		if o.ConfigFile, err = filepath.Abs(f.Config); err != nil {
@@ -270,6 +295,9 @@ func (f *Flags) options(ctx context.Context, streams *iostreams.Streams) (csi.Op
 	if f.Replicas > 1 && !o.Program.Own && o.Program.Path != "" {
 		return o, report.UsageError("--csi-replicas 1", "--csi-replicas %d: %s", f.Replicas, csi.OnePerMachine)
 	}
+	if o.Program.Own && f.Webhook {
+		return o, ownWebhook(cmp.Or(f.Watch, f.Driver))
+	}
 	if o.Program.Own && f.Watch == "" {
 		return o, nil
 	}
@@ -282,8 +310,38 @@ func (f *Flags) options(ctx context.Context, streams *iostreams.Streams) (csi.Op
 			return o, Explain(err)
 		}
 	}
-	o.Manifest, err = f.manifest(ctx, csidriver.Version(source), say)
+	if o.Manifest, err = f.manifest(ctx, csidriver.Version(source), say); err != nil || !f.Webhook {
+		return o, err
+	}
+	if o.Syncer.Path == "" {
+		return o, report.UsageError("--syncer PATH", "--csi-webhook: %s has no syncer beside it, which is the program of the webhook", o.Name())
+	}
+	o.WebhookManifest, err = f.webhookManifest(ctx, csidriver.Version(source), say)
 	return o, err
+}
+
+// ownWebhook is the error for a driver of this project.
+func ownWebhook(name string) error {
+	return report.UsageError("--csi module:v3.7.0 --csi-webhook", "--csi-webhook: %s is a driver of this project, which has no webhook: it refuses the same requests later, as docs/storage.md lists", name)
+}
+
+// webhookManifest returns what has the registration and the rights of the webhook: the file that was named if it has them, or the
+// manifest of the release. It is nil if neither can be had.
+func (f *Flags) webhookManifest(ctx context.Context, version string, o program.Options) ([]byte, error) {
+	if f.Manifest != "" {
+		text, err := f.manifest(ctx, "", o)
+		if err != nil || bytes.Contains(text, []byte("ValidatingWebhookConfiguration")) {
+			return text, err
+		}
+	}
+	if version == "" {
+		return nil, nil
+	}
+	text, err := csidriver.WebhookManifest(ctx, version, o)
+	if coded.Is(err, program.GoMissing) {
+		return nil, nil
+	}
+	return text, Explain(err)
 }
 
 // syncer returns the source of the syncer beside a driver; the zero value for none.

@@ -71,6 +71,9 @@ func (o *options) openFrom(cmd *cobra.Command, args []string) error {
 		return snapshots.Explain(err)
 	}
 	o.from, o.snapshot = dir, m
+	if o.detached { // its arguments are those of a process that has read them; the default of a flag is none of them
+		return nil
+	}
 	for name, values := range m.Settings {
 		f := cmd.Flags().Lookup(name)
 		if f == nil || f.Changed || slices.Contains(passing(), name) {
@@ -105,7 +108,7 @@ func (o *options) loadFrom() (err error) {
 	if o.resume {
 		o.port = m.APIPort
 	}
-	return cmp.Or(err, o.checkBalancer())
+	return cmp.Or(err, o.csi.CheckTopology(o.topology), o.checkBalancer())
 }
 
 // checkFrom verifies the snapshot before anything is created.

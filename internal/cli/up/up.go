@@ -2,6 +2,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"os/signal"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/snapshot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
@@ -229,7 +231,7 @@ func (o *options) complete() error {
 		return err
 	}
 	o.lighten()
-	return o.checkBalancer()
+	return cmp.Or(o.csi.CheckTopology(o.topology), o.checkBalancer())
 }
 
 // balancers lists the values of --loadbalancer.
@@ -244,12 +246,12 @@ func (o *options) checkBalancer() error {
 		return nil
 	case o.alone != nil || o.ground.Cluster != ground.Embedded && o.ground.Cluster != ground.Kind:
 		return report.UsageError("--loadbalancer simple", "--loadbalancer nsx needs --cluster embedded or kind: elsewhere the NSX Manager, on a loopback address of this machine, is out of reach of the cloud controller manager")
-	case o.ccm.Manifest != "":
-		return report.UsageError("leave --ccm-manifest out", "--loadbalancer nsx: pods do not reach the NSX Manager, on a loopback address of this machine; without --ccm-manifest the cloud controller manager is a process of this machine")
 	case o.topology == nil || o.topology.Spec.NSX == nil:
 		return report.UsageError(`add "nsx: {}" to the spec of the topology`, "--loadbalancer nsx: the topology has no NSX Manager")
+	case o.ground.Cluster == ground.Kind && slices.ContainsFunc(o.topology.Spec.VCenters, func(v topology.VCenter) bool { return v.Name == deploy.NSXManager }):
+		return report.UsageError("rename the vCenter", "--loadbalancer nsx: a vCenter is named %s, as pods call the NSX Manager", deploy.NSXManager)
 	case o.topology.Spec.NSX.Routes && o.ground.Cluster != ground.Embedded:
-		return report.UsageError("--set spec.nsx.routes=false", "spec.nsx.routes needs --cluster embedded: kind has its own routes between its nodes")
+		return report.UsageError("set routes to false in the topology, or leave --cluster kind out", "spec.nsx.routes needs --cluster embedded: kind's network plug-in makes the routes between its nodes, and none is in NSX")
 	}
 	return nil
 }

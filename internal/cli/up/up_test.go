@@ -2,6 +2,8 @@ package up
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,7 @@ func TestOptions(t *testing.T) {
 		{args: "single --detached", want: want{Source: "single", Name: "default", Topology: "single", Format: "table", Speed: 10, Detached: true}},
 		{args: "single zones-us-eu", refused: `up: unexpected argument "zones-us-eu"`},
 		{flag: "My Lab", refused: "name"},
+		{args: "supervisor --csi module:v3.7.0 --csi-webhook", refused: "upstream's guest flavor has another webhook"},
 		{env: "../x", refused: "name"},
 		{args: "--speed 0.5", refused: "--speed: speed 0.5: want a number from 1"},
 		{args: "--speed NaN", refused: "--speed: speed NaN: want a number"},
@@ -70,6 +73,32 @@ func TestOptions(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// On kind, a topology with an NSX Manager is taken, also with a manifest: the cloud controller manager is a pod there. Refused are routes,
+// and a vCenter with the name of the NSX Manager's Service.
+func TestBalancerOnKind(t *testing.T) {
+	for _, tc := range []struct{ vcenter, routes, cluster, refused string }{
+		{vcenter: "vc", routes: "false", cluster: "kind"},
+		{vcenter: "vc", routes: "true", cluster: "embedded"},
+		{vcenter: "nsx-manager", routes: "false", cluster: "embedded"},
+		{vcenter: "vc", routes: "true", cluster: "kind", refused: "spec.nsx.routes needs --cluster embedded: kind's network plug-in"},
+		{vcenter: "nsx-manager", routes: "false", cluster: "kind", refused: "a vCenter is named nsx-manager, as pods call the NSX Manager"},
+	} {
+		file := filepath.Join(t.TempDir(), "nsx.yaml")
+		text := "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology\nmetadata: {name: nsx}\nspec:\n  nsx: {routes: " + tc.routes + "}\n" +
+			"  vcenters:\n  - {name: " + tc.vcenter + ", datacenters: [{name: dc, hosts: [{name: esx}], vms: [{name: w, role: worker}]}]}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := clitest.NewEnv(nil)
+		ran := false
+		cmd := NewCmdUp(e.Deps, func(context.Context, *options) error { ran = true; return nil })
+		r := e.Run(t.Context(), cmd, file, "--loadbalancer", "nsx", "--cluster", tc.cluster)
+		if ran == (tc.refused != "") || !strings.Contains(r.Message, tc.refused) {
+			t.Errorf("%+v: ended with %+v", tc, r)
+		}
 	}
 }
 

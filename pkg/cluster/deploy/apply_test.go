@@ -11,8 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestOwnCCM(t *testing.T) {
@@ -37,6 +40,46 @@ func TestOwnCCM(t *testing.T) {
 	index := func(what string) int { return slices.Index(r.did, what) }
 	if c, s := index("create configmaps kube-system/vsphere-cloud-config"), index("patch daemonsets kube-system/"+ccmName); c < 0 || s < c {
 		t.Errorf("order: %q", r.did)
+	}
+}
+
+// With NSX our own cloud controller manager has a second Secret, and the rights that it is given: not another project's, whose configuration
+// has the account. Both go with it; a new configuration without the account leaves the Secret as it is.
+func TestNSX(t *testing.T) {
+	r := newRig(t, Options{})
+	c := conf()
+	c.NSX = map[string][]byte{"username": []byte("ccm"), "password": []byte("hush")}
+	rights := []runtime.Object{&rbacv1.ClusterRole{
+		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: "of-nsx"},
+	}}
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	has := func() bool {
+		o := r.get(t, core("Secret"), "kube-system", NSXSecret)
+		if o == nil {
+			return false
+		}
+		data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+		password, _ := base64.StdEncoding.DecodeString(data["password"])
+		return len(data) == 2 && string(password) == "hush" && o.GetLabels()[ManagedByLabel] == ManagedBy
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want bool
+	}{
+		{"our own", func() error { return r.CCM(t.Context(), CCM{Config: c, Image: "localhost/ccm:1", Rights: rights}) }, true},
+		{"configured", func() error { return r.Configure(t.Context(), conf()) }, true},
+		{"another project's", func() error { return r.CCM(t.Context(), CCM{Config: c, Manifest: []byte(release)}) }, false},
+		{"our own again", func() error { return r.CCM(t.Context(), CCM{Config: c, Image: "localhost/ccm:1", Rights: rights}) }, true},
+		{"without NSX", func() error { return r.CCM(t.Context(), CCM{Config: conf(), Image: "localhost/ccm:1"}) }, false},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		right := r.get(t, role, "", "of-nsx") != nil
+		if theirs := r.get(t, core("Secret"), "clouds", NSXSecret); has() != step.want || right != step.want || theirs != nil {
+			t.Errorf("%s: Secret %t, rights %t, want %t; Secret of another project %v", step.what, has(), right, step.want, theirs)
+		}
 	}
 }
 

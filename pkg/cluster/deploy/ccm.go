@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
@@ -22,6 +23,8 @@ type CCM struct {
 	Config
 	// Image is the name of the sandbox's own image, which the nodes have already. Required without Manifest.
 	Image string
+	// Rights replace the account and the roles of manifests/ccm, which are for nodes alone. Optional.
+	Rights []runtime.Object
 	// Manifest is another project's manifest, applied unchanged except for the ConfigMap and the Secret with its
 	// configuration. The fields below are for the sandbox's own.
 	Manifest []byte
@@ -126,6 +129,8 @@ func (d *Deployment) Scale(ctx context.Context, replicas int) error {
 const (
 	ccmName      = "vsphere-cloud-controller-manager"
 	ccmNamespace = "kube-system"
+	// NSXSecret is the Secret with the account for the NSX Manager, which no manifest has.
+	NSXSecret    = "vsphere-nsx-secret"
 	ccmNameLabel = "app.kubernetes.io/name"
 	// ccmPort is the health port of a node's first replica, moreCCMPorts the base for the others: the CSI driver uses the ports
 	// between.
@@ -140,7 +145,7 @@ func ownCCMLayout() layout {
 	return layout{
 		ConfigLocation: ConfigLocation{
 			File: "/etc/cloud/vsphere.conf", CAFile: "/etc/cloud/" + caKey,
-			SecretName: "vsphere-cloud-secret", SecretNamespace: ccmNamespace,
+			SecretName: "vsphere-cloud-secret", SecretNamespace: ccmNamespace, NSXSecret: NSXSecret,
 		},
 		holder: "vsphere-cloud-config", holderNamespace: ccmNamespace, key: "vsphere.conf",
 	}
@@ -160,7 +165,7 @@ func (d *Deployment) ownCCM(ctx context.Context, c CCM) ([]*unstructured.Unstruc
 		return nil, err
 	}
 	l := ownCCMLayout()
-	files := contentsOf(l)
+	files := contentsOf(l, c.Config)
 	for _, f := range files {
 		mark(f, partCCM)
 	}
@@ -174,7 +179,7 @@ func (d *Deployment) ownCCM(ctx context.Context, c CCM) ([]*unstructured.Unstruc
 }
 
 // contentsOf returns the objects that hold a configuration, without their data.
-func contentsOf(l layout) []*unstructured.Unstructured {
+func contentsOf(l layout, c Config) []*unstructured.Unstructured {
 	kind := "ConfigMap"
 	if l.holderIsSecret {
 		kind = "Secret"
@@ -182,6 +187,9 @@ func contentsOf(l layout) []*unstructured.Unstructured {
 	all := []*unstructured.Unstructured{bare("v1", kind, l.holderNamespace, l.holder)}
 	if l.SecretName != "" && !(l.holderIsSecret && l.SecretName == l.holder) {
 		all = append(all, bare("v1", "Secret", l.SecretNamespace, l.SecretName))
+	}
+	if nsxSecret(l, c) != nil {
+		all = append(all, bare("v1", "Secret", l.SecretNamespace, l.NSXSecret))
 	}
 	return all
 }
@@ -195,10 +203,26 @@ func bare(version, kind, namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
+// rights returns the account and the roles.
+func (c CCM) rights() ([]*unstructured.Unstructured, error) {
+	if c.Rights == nil {
+		return own("ccm/rbac.yaml")
+	}
+	var all []*unstructured.Unstructured
+	for _, o := range c.Rights {
+		u := &unstructured.Unstructured{}
+		if err := back(u, o); err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, nil
+}
+
 // renderCCM renders manifests/ccm for a sandbox: its image, pace and labels, without the configuration, which is in no
 // manifest. controlPlanes is the number of control-plane nodes.
 func (d *Deployment) renderCCM(c CCM, controlPlanes int) ([]*unstructured.Unstructured, error) {
-	all, err := own("ccm/rbac.yaml")
+	all, err := c.rights()
 	if err != nil {
 		return nil, err
 	}

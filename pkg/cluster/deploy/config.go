@@ -32,6 +32,9 @@ type Config struct {
 	CA []byte
 	// Secret is the data of the Secret with the credentials: "HOST.username" and "HOST.password" for every vCenter.
 	Secret map[string][]byte
+	// NSX is the data of the Secret ConfigLocation.NSXSecret: "username" and "password" for the NSX Manager. Nil for no such Secret, and
+	// to leave an existing one as it is.
+	NSX map[string][]byte
 }
 
 // ConfigLocation is where a configuration is read from.
@@ -41,6 +44,9 @@ type ConfigLocation struct {
 	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
 	// configuration itself must have the credentials.
 	SecretName, SecretNamespace string
+	// NSXSecret names the Secret with the account for the NSX Manager, in the same namespace. Empty: the configuration itself must have
+	// the account. Upstream's v1.36.0 logs in before it has read a Secret, and ends when NSX refuses that.
+	NSXSecret string
 }
 
 // layout locates a configuration in the cluster.
@@ -65,6 +71,11 @@ func (d *Deployment) write(ctx context.Context, l layout, c Config, part string)
 			return err
 		}
 	}
+	if o := nsxSecret(l, c); o != nil {
+		if err := d.content(ctx, o, part); err != nil {
+			return err
+		}
+	}
 	files := map[string][]byte{l.key: conf}
 	if len(c.CA) > 0 {
 		files[caKey] = c.CA
@@ -80,6 +91,14 @@ func (d *Deployment) write(ctx context.Context, l layout, c Config, part string)
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": l.holder, "namespace": l.holderNamespace}, "data": text,
 	}}, part)
+}
+
+// nsxSecret is the Secret with the account for the NSX Manager; nil for none.
+func nsxSecret(l layout, c Config) *unstructured.Unstructured {
+	if c.NSX == nil || l.NSXSecret == "" {
+		return nil
+	}
+	return secretOf(l.SecretNamespace, l.NSXSecret, c.NSX)
 }
 
 func secretOf(namespace, name string, data map[string][]byte) *unstructured.Unstructured {
@@ -177,9 +196,12 @@ func flagValue(args []string, name string) string {
 	}
 }
 
-// Endpoint is a vCenter as nodes of the cluster reach it.
+// NSXManager is the name of the NSX Manager as an [Endpoint], and of its Service.
+const NSXManager = "nsx-manager"
+
+// Endpoint is a vCenter, or the NSX Manager, as nodes of the cluster reach it.
 type Endpoint struct {
-	// Name is the vCenter's.
+	// Name is the vCenter's, or NSXManager.
 	Name string
 	// Addr is where it listens, as nodes see it: the address of a container network's gateway, say. Not a loopback address.
 	Addr netip.AddrPort

@@ -215,7 +215,7 @@ func (d *Deployment) ownCSI(ctx context.Context, c CSI) ([]*unstructured.Unstruc
 		return nil, err
 	}
 	l := ownCSILayout()
-	files := contentsOf(l)
+	files := contentsOf(l, c.Config)
 	for _, f := range files {
 		mark(f, partCSI)
 	}

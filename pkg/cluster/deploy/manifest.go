@@ -139,7 +139,7 @@ func (d *Deployment) foreignManifest(ctx context.Context, name string, manifest 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	files := contentsOf(l)
+	files := contentsOf(l, c)
 	toApply, err := d.claim(ctx, all)
 	if err != nil {
 		return nil, err

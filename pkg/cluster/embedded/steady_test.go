@@ -116,7 +116,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// A request whose caller has gone is not sent again, and one that nobody answers ends with its caller.
+// A request whose caller has gone is not sent again, and one without an answer ends with its caller.
 func TestRequestsEndWithTheirCallers(t *testing.T) {
 	c := newCluster(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -108,7 +108,7 @@ func (w *parsedFile) topology(cfg *Config) {
 	case categories.set && (region.set || zone.set):
 		w.problem(region.or(zone), "remove region and zone", "is set together with topology-categories, which replaces it")
 	case region.set != zone.set:
-		w.warn(region.or(zone), "has no effect: set both region and zone, or topology-categories")
+		w.warn(region.or(zone), "has no effect, and upstream's nodes do not register: set both region and zone, or topology-categories = %q", region.or(zone).text)
 	case region.set:
 		cfg.Categories = []string{region.text, zone.text}
 	default:

@@ -164,7 +164,7 @@ func TestCSIIgnored(t *testing.T) {
 		"in-tree workspace":     {"[Workspace]\nserver = x\n", "f:6: [Workspace]: has no effect: it is a section of the in-tree provider's vsphere.conf"},
 		"in-tree disk":          {"[Disk]\nscsicontrollertype = pvscsi\n", "f:6: [Disk]: has no effect: it is a section of the in-tree provider's vsphere.conf"},
 		"protection of claims":  {"[Global]\ncnspvcprotection-cleanup-intervalinmin = 10\n", "f:7: [Global] cnspvcprotection-cleanup-intervalinmin: has no effect: this driver is not for Supervisor clusters"},
-		"zone alone":            {"[Labels]\nzone = z\n", "f:7: [Labels] zone: has no effect: set both region and zone, or topology-categories"},
+		"zone alone":            {"[Labels]\nzone = z\n", `f:7: [Labels] zone: has no effect, and upstream's nodes do not register: set both region and zone, or topology-categories = "z"`},
 		"twice":                 {"[Global]\nquery-limit = 5\nQuery-Limit = 7\n", "f:7: [Global] query-limit: has no effect: is set again in line 8"},
 		"comment in a password": {"[VirtualCenter \"vc\"]\npassword = ab#cd;ef\n", `f:7: [VirtualCenter "vc"] password: ends before the comment sign that follows, if it belongs to the value, write the whole value in "quotes"`},
 	} {

@@ -18,7 +18,8 @@ import (
 )
 
 // Attach implements [volume.Store]. A volume can be attached only to VMs in its vCenter, so only that one is called. Without
-// an error that takes three calls: the attachment, its task into the view, and the shared poll.
+// an error that takes three calls: the attachment, its task into the view, and the poll; concurrent attachments share the last two. It makes
+// no call for an attachment that it has just made, unless a listing has not shown it.
 func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (diskUUID string, err error) {
 	defer s.observe(n.VCenter, "attach", time.Now(), &err)
 	c, err := s.conn(n.VCenter)
@@ -30,10 +31,13 @@ func (s *Store) Attach(ctx context.Context, id string, n volume.Node) (diskUUID 
 	}
 	what := fmt.Sprintf("attach volume %s to %s", id, nodeText(n))
 	return join(ctx, s, id, what, func(ctx context.Context) (uuid string, err error) {
+		if uuid, ok := s.locations.recent(id, n); ok {
+			return uuid, nil
+		}
 		uuid, err = s.attach(ctx, c, id, n)
 		if err == nil {
 			s.locations.put(id, c)
-			s.locations.attached(id, n)
+			s.locations.attached(id, uuid, n)
 		}
 		wrapError(c, &err, "%s", what)
 		return uuid, err
@@ -127,6 +131,7 @@ func (s *Store) Detach(ctx context.Context, id string, n volume.Node) (err error
 	}
 	what := fmt.Sprintf("detach volume %s from %s", id, nodeText(n))
 	_, err = join(ctx, s, id, what, func(ctx context.Context) (none struct{}, err error) {
+		s.locations.verify(id)
 		err = c.detach(ctx, id, n)
 		if err == nil {
 			s.locations.detached(id, n)

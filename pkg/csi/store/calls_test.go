@@ -30,7 +30,7 @@ func TestCalls(t *testing.T) {
 		do   func() error
 	}{
 		{"attach", 3, func() error { _, err := r.Attach(ctx, ids[0], n); return err }},
-		{"attach again: one look at the VM", 4, func() error { _, err := r.Attach(ctx, ids[0], n); return err }},
+		{"attach again", 0, func() error { _, err := r.Attach(ctx, ids[0], n); return err }},
 		{"detach", 3, func() error { return r.Detach(ctx, ids[0], n) }},
 		{"create: one look for an earlier one", 4, func() error { _, err := r.Create(ctx, spec); return err }},
 		{"create again", 1, func() error { _, err := r.Create(ctx, spec); return err }},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -20,9 +21,22 @@ const maxLocations = 100_000
 type locations struct {
 	mu       sync.Mutex
 	vcenters map[string]string // the vCenter's name
-	// nodes is the node that this process last attached the volume to, in case the node's VM becomes unknown.
-	nodes map[string]volume.Node
+	// attachments are where this process last attached the volume to, in case the node's VM becomes unknown.
+	attachments map[string]attachment
 }
+
+// attachment is a disk that this process has attached to a VM.
+type attachment struct {
+	node     volume.Node
+	diskUUID string
+	// until is when it must be verified before it is returned again.
+	until time.Time
+}
+
+// attachmentMemory is how long an attachment is returned without a call. csi-attacher requests most attachments twice: it queues a
+// VolumeAttachment again because it has added the finalizer, and often processes it before its cache has the result. That takes at most
+// the delay of its watch. If it requests the attachment again later for any reason, the disk may have been removed by then.
+const attachmentMemory = 10 * time.Second
 
 func (h *locations) put(id string, c *conn) {
 	h.mu.Lock()
@@ -43,23 +57,53 @@ func (h *locations) forget(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.vcenters, id)
-	delete(h.nodes, id)
+	delete(h.attachments, id)
 }
 
-func (h *locations) attached(id string, n volume.Node) {
+func (h *locations) attached(id, diskUUID string, n volume.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.nodes == nil || len(h.nodes) >= maxLocations {
-		h.nodes = map[string]volume.Node{}
+	if h.attachments == nil || len(h.attachments) >= maxLocations {
+		h.attachments = map[string]attachment{}
 	}
-	h.nodes[id] = n
+	h.attachments[id] = attachment{n, diskUUID, time.Now().Add(attachmentMemory)}
+}
+
+// recent returns the disk's UUID if this process has just attached the volume to n's VM.
+func (h *locations) recent(id string, n volume.Node) (diskUUID string, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	is := h.attachments[id]
+	return is.diskUUID, is.node.VM == n.VM && is.node.VCenter == n.VCenter && time.Now().Before(is.until)
+}
+
+// verify makes the next request to attach the volume a call.
+func (h *locations) verify(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if is, ok := h.attachments[id]; ok {
+		is.until = time.Time{}
+		h.attachments[id] = is
+	}
+}
+
+// verifyOthers is verify for all volumes in a vCenter that are not attached according to it.
+func (h *locations) verifyOthers(vcenter string, attached map[string]bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, is := range h.attachments {
+		if is.node.VCenter == vcenter && !attached[id] {
+			is.until = time.Time{}
+			h.attachments[id] = is
+		}
+	}
 }
 
 func (h *locations) detached(id string, n volume.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if is := h.nodes[id]; is.VM == n.VM && is.VCenter == n.VCenter {
-		delete(h.nodes, id)
+	if is := h.attachments[id].node; is.VM == n.VM && is.VCenter == n.VCenter {
+		delete(h.attachments, id)
 	}
 }
 
@@ -67,8 +111,8 @@ func (h *locations) detached(id string, n volume.Node) {
 func (h *locations) vm(id string, n volume.Node) (volume.Node, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	is, ok := h.nodes[id]
-	return is, ok && strings.EqualFold(is.ID, n.ID)
+	is, ok := h.attachments[id]
+	return is.node, ok && strings.EqualFold(is.node.ID, n.ID)
 }
 
 // lastVCenter returns where a volume was last seen, or nil if that is unknown, or no longer configured.

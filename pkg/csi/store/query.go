@@ -107,6 +107,13 @@ func (s *Store) Volumes(ctx context.Context) (volumes []volume.Volume, attached 
 		for _, v := range l.volumes {
 			s.locations.put(v.ID, conns[i])
 		}
+		if errs[i] == nil {
+			there := map[string]bool{}
+			for _, a := range l.attached {
+				there[a.Volume] = true
+			}
+			s.locations.verifyOthers(conns[i].name(), there)
+		}
 		volumes, attached = append(volumes, l.volumes...), append(attached, l.attached...)
 	}
 	slices.SortFunc(volumes, func(a, b volume.Volume) int { return cmp.Compare(a.ID, b.ID) })
@@ -133,6 +140,9 @@ func (s *Store) Attachments(ctx context.Context, id string) (on []volume.Attache
 		on = slices.DeleteFunc(all, func(a volume.Attached) bool { return a.Volume != id })
 		return err
 	})
+	if err == nil && len(on) == 0 {
+		s.locations.verify(id)
+	}
 	slices.SortFunc(on, byVolume)
 	return on, err
 }

@@ -40,30 +40,6 @@ func (s *Store) Records(ctx context.Context) (all []volume.Record, err error) {
 	return all, errors.Join(errs...)
 }
 
-// UpdateRecord sets and removes objects in the record of a volume. Error: volume.ErrNotFound if CNS does not have the volume.
-func (s *Store) UpdateRecord(ctx context.Context, id string, set, remove []volume.Entity) (err error) {
-	defer s.observe("", "metadata", time.Now(), &err)
-	what := "update the record of volume " + id
-	_, err = join(ctx, s, id, fmt.Sprintf("%s: %v, %v", what, set, remove), func(ctx context.Context) (none struct{}, err error) {
-		return none, s.atVCenterOf(ctx, id, func(c *conn) (err error) {
-			defer wrapError(c, &err, "%s", what)
-			_, err = c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
-				res, err := cnsmethods.CnsUpdateVolumeMetadata(ctx, svc.cns, &cnstypes.CnsUpdateVolumeMetadata{
-					This: manager(), UpdateSpecs: []cnstypes.CnsVolumeMetadataUpdateSpec{{
-						VolumeId: volumeID(id), Metadata: record(s.opts.Cluster, svc.user, set, remove),
-					}},
-				})
-				if err != nil {
-					return ref{}, err
-				}
-				return res.Returnval, nil
-			})
-			return err
-		})
-	})
-	return err
-}
-
 // Adopt makes a first-class disk a volume, without changing its content, in whichever vCenter has the disk, and returns the volume.
 // A disk that is a volume already gets the objects. name is the name of a new volume. Errors: volume.ErrNotFound if no vCenter has the disk;
 // volume.ErrUnavailable if one of them does not respond and the others do not have it.

@@ -162,8 +162,21 @@ func (s *Store) Delete(ctx context.Context, id string) (err error) {
 	if id == "" {
 		return fmt.Errorf("delete volume: %w: empty id", volume.ErrInvalid)
 	}
-	_, err = join(ctx, s, id, "delete volume "+id, func(ctx context.Context) (none struct{}, err error) {
-		err = s.atVCenterOf(ctx, id, func(c *conn) error { return c.delete(ctx, id) })
+	return s.remove(ctx, id, "delete volume", true)
+}
+
+// Unregister removes a volume from CNS, and keeps its disk or share. It returns no error if CNS does not have the volume.
+func (s *Store) Unregister(ctx context.Context, id string) (err error) {
+	defer s.observe("", "unregister", time.Now(), &err)
+	return s.remove(ctx, id, "remove from CNS, without its disk, volume", false)
+}
+
+func (s *Store) remove(ctx context.Context, id, what string, withDisk bool) error {
+	_, err := join(ctx, s, id, what+" "+id, func(ctx context.Context) (none struct{}, err error) {
+		err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s %s", what, id)
+			return c.delete(ctx, id, withDisk)
+		})
 		if err == nil || errors.Is(err, volume.ErrNotFound) {
 			s.locations.forget(id)
 			return none, nil
@@ -173,11 +186,10 @@ func (s *Store) Delete(ctx context.Context, id string) (err error) {
 	return err
 }
 
-func (c *conn) delete(ctx context.Context, id string) (err error) {
-	defer wrapError(c, &err, "delete volume %s", id)
+func (c *conn) delete(ctx context.Context, id string, withDisk bool) (err error) {
 	_, err = c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
 		res, err := cnsmethods.CnsDeleteVolume(ctx, s.cns, &cnstypes.CnsDeleteVolume{
-			This: manager(), VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}, DeleteDisk: true,
+			This: manager(), VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}, DeleteDisk: withDisk,
 		})
 		if err != nil {
 			return ref{}, err

@@ -187,7 +187,7 @@ type Cluster struct {
 type Operation struct {
 	VCenter string // empty for several
 	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
-	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
+	// "attachments", "volume", "metadata", "register", "unregister", "protect" or "datastores".
 	Name string
 	// Result is "ok", or the [ErrorReason] of the error.
 	Result   string
@@ -315,6 +315,7 @@ type conn struct {
 	preparing chan struct{}            // of capacity 1: a lock for creating services
 	services  atomic.Pointer[services] // of the newest session; nil before the first call
 	tasks     *tasks
+	updates   *updates
 }
 
 func newConn(client *vcenter.Client, o *Options) *conn {
@@ -322,7 +323,7 @@ func newConn(client *vcenter.Client, o *Options) *conn {
 		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), created: time.Now(),
 		callSlots: make(chan struct{}, o.Calls), preparing: make(chan struct{}, 1),
 	}
-	c.tasks = newTasks(c)
+	c.tasks, c.updates = newTasks(c), newUpdates(c)
 	return c
 }
 

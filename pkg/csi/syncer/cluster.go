@@ -21,6 +21,7 @@ type cluster struct {
 	factory           informers.SharedInformerFactory
 	pvs, claims, pods cache.SharedIndexInformer
 	changed           func(id string)
+	deletes           func(id string)
 }
 
 // The indices.
@@ -30,11 +31,11 @@ const (
 )
 
 // newCluster returns a cluster that has not started watching. It calls changed with the id of a volume whose objects have
-// changed.
-func newCluster(client kubernetes.Interface, changed func(id string)) *cluster {
+// changed, and before that deletes if a PersistentVolume was deleted whose volume the driver deletes.
+func newCluster(client kubernetes.Interface, changed, deletes func(id string)) *cluster {
 	f := informers.NewSharedInformerFactory(client, 0)
 	return &cluster{
-		factory: f, changed: changed,
+		factory: f, changed: changed, deletes: deletes,
 		pvs:    f.Core().V1().PersistentVolumes().Informer(),
 		claims: f.Core().V1().PersistentVolumeClaims().Informer(),
 		pods:   f.Core().V1().Pods().Informer(),
@@ -65,6 +66,9 @@ func (c *cluster) run(ctx context.Context, all *sync.WaitGroup) error {
 			DeleteFunc: func(obj any) {
 				if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = gone.Obj
+				}
+				if pv, ok := obj.(*corev1.PersistentVolume); ok && driverDeletes(pv) {
+					c.deletes(handle(pv))
 				}
 				w.changed(obj)
 			},
@@ -107,6 +111,12 @@ func (c *cluster) keyChanged(claim string) {
 	for _, pv := range pvs {
 		c.pvChanged(pv)
 	}
+}
+
+// driverDeletes reports whether the driver deletes the volume of a deleted PersistentVolume, or has deleted it. The condition is
+// upstream's (csiPVDeleted).
+func driverDeletes(pv *corev1.PersistentVolume) bool {
+	return pv.Spec.ClaimRef != nil && pv.Status.Phase == corev1.VolumeReleased && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }
 
 // volumes returns the ids of the volumes that have a PersistentVolume.
@@ -281,6 +291,7 @@ func trimPV(obj any) (any, error) {
 		TypeMeta: pv.TypeMeta, ObjectMeta: trimmed(pv.ObjectMeta),
 		Spec: corev1.PersistentVolumeSpec{
 			ClaimRef: pv.Spec.ClaimRef, PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: pv.Spec.CSI},
+			PersistentVolumeReclaimPolicy: pv.Spec.PersistentVolumeReclaimPolicy,
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: pv.Status.Phase},
 	}, nil

@@ -30,6 +30,8 @@ type CNS interface {
 	Volume(ctx context.Context, id string) (volume.Volume, error)
 	// Adopt registers a first-class disk as a volume. Error: volume.ErrNotFound if no vCenter has the disk.
 	Adopt(ctx context.Context, id, name string, entities []volume.Entity) (volume.Volume, error)
+	// Unregister removes a volume from CNS and keeps its disk; no error if CNS does not have it.
+	Unregister(ctx context.Context, id string) error
 }
 
 // Config configures a [Syncer]. CNS and Client are mandatory.
@@ -45,7 +47,7 @@ type Config struct {
 	HealthPeriod time.Duration
 	// Datastores sends when a datastore has become accessible or inaccessible: the health is read a Delay later. May be nil.
 	Datastores <-chan struct{}
-	// Delay is how long changes of one volume are collected; 1 s when zero.
+	// Delay is how long changes are collected, from the first one; 1 s when zero.
 	Delay time.Duration
 	// RetryMin and RetryMax bound the time before a failed call is repeated; 1 s and 5 min when zero.
 	RetryMin, RetryMax time.Duration
@@ -55,8 +57,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// workers is the number of concurrent calls to CNS.
-const workers = 8
+// workers is the number of volumes that are synced at the same time. Their updates share calls to CNS.
+const workers = 64
 
 // Syncer writes records. Create it with [New] and run it with [Syncer.Run].
 type Syncer struct {
@@ -66,11 +68,13 @@ type Syncer struct {
 	trigger chan int64                                   // numbers of TriggerCsiFullSync objects
 	read    time.Time                                    // when the records were read last; for Run
 
-	mu    sync.Mutex
-	known map[string][]volume.Entity // what CNS has, by volume id
-	// seen are volumes that had a PersistentVolume since the start, or had none at the last full sync: their records may be
-	// emptied. A new volume is in CNS before its PersistentVolume exists.
-	seen map[string]bool
+	mu      sync.Mutex
+	changed map[string]bool            // volumes whose objects have changed, which are queued together; nil if none is
+	known   map[string][]volume.Entity // what CNS has, by volume id
+	// unused are volumes that CNS has and no PersistentVolume, and when they are removed from CNS. A volume whose PersistentVolume is
+	// deleted is removed at once. Without that event a full sync may be in the middle of a creation, which begins in CNS: then it is the
+	// next full sync, as upstream, and half a period later at the earliest.
+	unused map[string]time.Time
 	// during are volumes whose record was written while a full sync reads: what that has of them may be older.
 	during map[string]bool
 	health map[string]string // of volumes with a bound PersistentVolume, by id: an annotation's value, or "" while it is not known
@@ -87,10 +91,31 @@ func New(cfg Config) *Syncer {
 		cfg:     cfg,
 		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](cfg.RetryMin, cfg.RetryMax)),
 		trigger: make(chan int64, 1),
-		known:   map[string][]volume.Entity{}, seen: map[string]bool{}, during: map[string]bool{}, health: map[string]string{},
+		known:   map[string][]volume.Entity{}, unused: map[string]time.Time{}, during: map[string]bool{}, health: map[string]string{},
 	}
-	s.cluster = newCluster(cfg.Client, func(id string) { s.queue.AddAfter(id, cfg.Delay) })
+	s.cluster = newCluster(cfg.Client, s.collect, s.leave)
 	return s
+}
+
+// collect queues a changed volume, with all that change in the same Delay.
+func (s *Syncer) collect(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = map[string]bool{}
+		time.AfterFunc(s.cfg.Delay, s.release)
+	}
+	s.changed[id] = true
+}
+
+func (s *Syncer) release() {
+	s.mu.Lock()
+	all := s.changed
+	s.changed = nil
+	s.mu.Unlock()
+	for id := range all {
+		s.queue.Add(id)
+	}
 }
 
 // Run keeps records in agreement until ctx ends, and returns nil. It must be called once.
@@ -181,13 +206,14 @@ func (s *Syncer) fullSync(ctx context.Context) error {
 	s.known = fresh
 	var all []string
 	for _, r := range records {
-		if !volumes[r.ID] && !s.seen[r.ID] {
-			s.seen[r.ID] = true // the next full sync may empty its record
+		if volumes[r.ID] {
 			continue
 		}
-		if !volumes[r.ID] && len(r.Entities) > 0 {
-			all = append(all, r.ID)
+		if _, ok := s.unused[r.ID]; !ok {
+			s.unused[r.ID] = began.Add(s.cfg.Period / 2)
+			continue
 		}
+		all = append(all, r.ID)
 	}
 	for id := range volumes {
 		all = append(all, id)
@@ -226,21 +252,15 @@ func (s *Syncer) next(ctx context.Context) bool {
 
 // sync brings the record of one volume in agreement with its PersistentVolumes.
 func (s *Syncer) sync(ctx context.Context, id string, pvs []*corev1.PersistentVolume) error {
+	if len(pvs) == 0 {
+		return s.unregister(ctx, id)
+	}
 	want := s.cluster.entities(pvs)
 	s.mu.Lock()
 	have, recorded := s.known[id]
-	if len(pvs) > 0 {
-		s.seen[id] = true
-	}
-	emptied := len(pvs) > 0 || s.seen[id]
+	s.unused[id] = time.Time{} // if its PersistentVolumes are deleted
 	s.mu.Unlock()
-	if !emptied {
-		return nil
-	}
 	if !recorded {
-		if len(pvs) == 0 {
-			return nil
-		}
 		done, created, err := s.unrecorded(ctx, id, pvs[0], want)
 		if err != nil || done {
 			return err
@@ -250,15 +270,44 @@ func (s *Syncer) sync(ctx context.Context, id string, pvs []*corev1.PersistentVo
 	set, remove := difference(have, want)
 	if len(set)+len(remove) > 0 {
 		err := s.cfg.CNS.UpdateRecord(ctx, id, set, remove)
-		if errors.Is(err, volume.ErrNotFound) { // CNS has lost it, or it is deleted
+		if errors.Is(err, volume.ErrNotFound) { // it is deleted, or was removed from CNS
 			s.forget(id)
-			return nil
+			return s.adopt(ctx, id, pvs[0], want)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	s.put(id, want)
+	return nil
+}
+
+// leave makes the removal of a volume from CNS that of a full sync, because the driver deletes it.
+func (s *Syncer) leave(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unused, id)
+}
+
+// unregister removes a volume without a PersistentVolume from CNS, if it is due. Its disk stays.
+func (s *Syncer) unregister(ctx context.Context, id string) error {
+	s.mu.Lock()
+	due, ok := s.unused[id]
+	_, recorded := s.known[id]
+	s.mu.Unlock()
+	if !ok || !recorded || time.Now().Before(due) {
+		return nil
+	}
+	err := s.cfg.CNS.Unregister(ctx, id)
+	if errors.Is(err, volume.ErrUnavailable) {
+		return err
+	}
+	if err != nil { // attached, or it has snapshots: the next full sync tries again
+		s.cfg.Logger.Warn("a volume without a PersistentVolume stays in CNS", "volume", id, "err", err)
+		return nil
+	}
+	s.cfg.Logger.Info("removed a volume without a PersistentVolume from CNS; its disk stays", "volume", id)
+	s.forget(id)
 	return nil
 }
 
@@ -272,6 +321,7 @@ func (s *Syncer) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, id)
+	delete(s.unused, id)
 }
 
 // unrecorded handles a volume that had no record at the last full sync. done reports that nothing is left to do. Otherwise it returns
@@ -286,19 +336,28 @@ func (s *Syncer) unrecorded(ctx context.Context, id string, pv *corev1.Persisten
 		return false, nil, nil
 	case !errors.Is(err, volume.ErrNotFound):
 		return false, nil, err
-	case pv.Spec.ClaimRef == nil || pv.Status.Phase != corev1.VolumeBound:
-		return true, nil, nil
+	}
+	return true, nil, s.adopt(ctx, id, pv, want)
+}
+
+// adopt registers the existing disk of a bound PersistentVolume as a volume.
+func (s *Syncer) adopt(ctx context.Context, id string, pv *corev1.PersistentVolume, want []volume.Entity) error {
+	if pv.Spec.ClaimRef == nil || pv.Status.Phase != corev1.VolumeBound {
+		return nil
 	}
 	v, err := s.cfg.CNS.Adopt(ctx, id, pv.Name, want)
+	if isDynamic(pv) && errors.Is(err, volume.ErrNotFound) {
+		return nil // the volume is lost
+	}
 	if err != nil {
 		s.event(pv, corev1.EventTypeWarning, "RegisterVolumeFailed", fmt.Sprintf("disk %s: %v", id, err))
-		return false, nil, err
+		return err
 	}
 	s.cfg.Logger.Info("existing disk is a volume now", "volume", id, "pv", pv.Name, "vcenter", v.VCenter)
 	s.event(pv, corev1.EventTypeNormal, "RegisteredVolume", fmt.Sprintf("disk %s is a volume of vcenter %q now", id, v.VCenter))
 	s.put(id, want)
 	s.adopted(v)
-	return true, nil, nil
+	return nil
 }
 
 func (s *Syncer) event(pv *corev1.PersistentVolume, kind, reason, message string) {

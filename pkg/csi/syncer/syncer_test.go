@@ -27,6 +27,7 @@ type records struct {
 	mu      sync.Mutex
 	volumes map[string][]volume.Entity // by id
 	disks   map[string]bool            // first-class disks that are no volumes
+	busy    map[string]bool            // volumes that are attached
 	sick    map[string]bool            // volumes that are not healthy, and whose health is not known
 	unknown map[string]bool
 	down    error
@@ -91,6 +92,19 @@ func (r *records) Adopt(_ context.Context, id, _ string, entities []volume.Entit
 	return volume.Volume{ID: id, VCenter: "us", Healthy: true}, nil
 }
 
+func (r *records) Unregister(_ context.Context, id string) error {
+	leave, err := r.enter("Unregister")
+	defer leave()
+	if err == nil && r.busy[id] {
+		err = volume.ErrInUse
+	}
+	if _, ok := r.volumes[id]; ok && err == nil {
+		delete(r.volumes, id)
+		r.disks[id] = true
+	}
+	return err
+}
+
 // of is the record of a volume as text, sorted: "POD default/db-0 of data".
 func (r *records) of(id string) string {
 	r.mu.Lock()
@@ -125,6 +139,9 @@ type rig struct {
 func start(t *testing.T, cns *records, period time.Duration, change func(*syncer.Config), objects ...runtime.Object) *rig {
 	t.Helper()
 	cns.calls = map[string]int{}
+	if cns.disks == nil {
+		cns.disks = map[string]bool{}
+	}
 	r := &rig{records: cns, t: t, k8s: fake.NewClientset(objects...)}
 	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{syncer.Resource(): syncer.Kind + "List"})
@@ -216,17 +233,68 @@ func TestRecords(t *testing.T) {
 	r.must(api.Pods("default").Delete(ctx, "db-0", metav1.DeleteOptions{}))
 	r.must(api.PersistentVolumeClaims("default").Delete(ctx, "data", metav1.DeleteOptions{}))
 	r.eventually("v", "PERSISTENT_VOLUME /pv-1")
-	r.must(api.PersistentVolumes().Delete(ctx, "pv-1", metav1.DeleteOptions{}))
-	r.eventually("v", "")
 }
 
-// A disk that a bound PersistentVolume names becomes a volume, whenever it appears. One that the provisioner made is not
-// registered again: CNS has lost it.
+// When a PersistentVolume is deleted, its volume leaves CNS and the disk stays, unless the driver deletes both, or another
+// PersistentVolume names the volume. A PersistentVolume for the disk brings the volume back, even if it has the provisioner's mark.
+func TestRetained(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{"v": nil, "deleted": nil, "named": nil, "unclaimed": nil}}
+	released := pv("pv-2", "deleted", true)
+	released.Status.Phase, released.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeReleased, corev1.PersistentVolumeReclaimDelete
+	unclaimed := pv("pv-5", "unclaimed", false)
+	unclaimed.Status.Phase, unclaimed.Spec.ClaimRef, unclaimed.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeAvailable, nil, corev1.PersistentVolumeReclaimDelete
+	r := start(t, cns, time.Hour, nil, pv("pv-1", "v", true), claim("pv-1", nil), released, pv("pv-3", "named", false), pv("pv-4", "named", false), unclaimed)
+	ctx, pvs := t.Context(), r.k8s.CoreV1().PersistentVolumes()
+	for id, record := range map[string]string{
+		"v": bound, "deleted": "PERSISTENT_VOLUME /pv-2", "named": "PERSISTENT_VOLUME /pv-3; PERSISTENT_VOLUME /pv-4", "unclaimed": "PERSISTENT_VOLUME /pv-5",
+	} {
+		r.eventually(id, record)
+	}
+	for _, name := range []string{"pv-2", "pv-3", "pv-5", "pv-1"} {
+		r.must(pvs.Delete(ctx, name, metav1.DeleteOptions{}))
+	}
+	r.eventually("v", "no volume")
+	r.eventually("unclaimed", "no volume")
+	r.eventually("named", "PERSISTENT_VOLUME /pv-4")
+	if r.of("deleted") != "PERSISTENT_VOLUME /pv-2" {
+		t.Errorf("deleted by the driver: %s", r.of("deleted"))
+	}
+	_, err := pvs.Create(ctx, pv("pv-1", "v", true), metav1.CreateOptions{})
+	r.must(err)
+	_, err = r.k8s.CoreV1().Pods("default").Create(ctx, pod("db-0", "node", corev1.PodRunning), metav1.CreateOptions{})
+	r.must(err)
+	r.eventually("v", bound+"; POD default/db-0 of data")
+}
+
+// A volume that has no PersistentVolume at two full syncs leaves CNS, and one that is attached stays.
+func TestUnused(t *testing.T) {
+	cns := &records{volumes: map[string][]volume.Entity{"v": nil, "w": nil}, busy: map[string]bool{"w": true}}
+	r := start(t, cns, 20*time.Millisecond, nil)
+	r.eventually("v", "no volume")
+	for deadline := time.Now().Add(10 * time.Second); r.called("Unregister") < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not tried again")
+		}
+	}
+	if r.of("w") != "" || !r.disks["v"] {
+		t.Errorf("attached: %s; disk: %v", r.of("w"), r.disks["v"])
+	}
+}
+
+// called is how often the syncer has made a call.
+func (r *records) called(call string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[call]
+}
+
+// A disk that a bound PersistentVolume names becomes a volume, whenever it appears. One that the provisioner
+// made, and whose disk is gone, is lost.
 func TestStatic(t *testing.T) {
-	cns := &records{volumes: map[string][]volume.Entity{}, disks: map[string]bool{"lost": true}}
+	cns := &records{volumes: map[string][]volume.Entity{}, disks: map[string]bool{"kept": true}}
 	released := pv("pv-3", "other", false)
 	released.Status.Phase = corev1.VolumeAvailable
-	r := start(t, cns, time.Hour, nil, pv("pv-1", "disk", false), claim("pv-1", nil), pv("pv-2", "lost", true), released)
+	r := start(t, cns, time.Hour, nil, pv("pv-1", "disk", false), claim("pv-1", nil), pv("pv-2", "lost", true), pv("pv-4", "kept", true), released)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		cns.mu.Lock()
 		tried := cns.calls["Adopt"] > 1
@@ -240,13 +308,14 @@ func TestStatic(t *testing.T) {
 		}
 	}
 	r.eventually("disk", bound)
+	r.eventually("kept", "PERSISTENT_VOLUME /pv-4")
 	if r.of("lost") != "no volume" || r.of("other") != "no volume" {
 		t.Errorf("lost: %s, other: %s", r.of("lost"), r.of("other"))
 	}
 }
 
-// A full sync corrects what another client changed, at once after a trigger, and empties the record of a volume that has no
-// PersistentVolume for a whole period: a new one gets it later.
+// A full sync corrects what another client changed, at once after a trigger. A volume without a PersistentVolume stays in CNS for half a
+// period, because a new one gets it later, no matter how many full syncs are triggered.
 func TestFullSync(t *testing.T) {
 	cns := &records{volumes: map[string][]volume.Entity{
 		"v": volume.Metadata{PV: "pv-1", PVC: "data", Namespace: "default"}.Entities(),
@@ -288,8 +357,10 @@ func TestFullSync(t *testing.T) {
 	cns.mu.Unlock()
 	trigger(1)
 	r.eventually("v", bound)
-	r.eventually("w", "")
 	trigger(2)
+	if r.of("w") != "PERSISTENT_VOLUME /pv-9" || cns.called("Unregister") != 0 {
+		t.Errorf("after three: %s", r.of("w"))
+	}
 }
 
 // While CNS does not respond nothing is lost, and nothing is written twice.

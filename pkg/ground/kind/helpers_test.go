@@ -29,6 +29,7 @@ func (*fakeHost) SetCluster(cluster.Cluster)                                    
 func (*fakeHost) SetPods(*deploy.Deployment, ground.Images, []deploy.PodEndpoint) {}
 func (*fakeHost) StopPods(context.Context) error                                  { return nil }
 func (*fakeHost) VCenters() []VCenter                                             { return nil }
+func (*fakeHost) NSX() string                                                     { return "" }
 func (*fakeHost) VolumeDir(string, string) (string, bool)                         { return "", false }
 func (*fakeHost) Guest(string, types.ManagedObjectReference) node.Guest           { return nil }
 func (*fakeHost) Exists(string, types.ManagedObjectReference) bool                { return false }

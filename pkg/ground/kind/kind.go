@@ -110,6 +110,8 @@ type Host interface {
 	Wait(ctx context.Context, group string) error
 	// VCenters are those that run.
 	VCenters() []VCenter
+	// NSX is the address (host:port) on this machine of the NSX Manager that pods use; "" for none.
+	NSX() string
 	// Simulated is the simulated vCenter of that name; nil for none.
 	Simulated(vcenter string) *sim.VCenter
 	// VolumeDir is the directory of a volume's disk, "" where this machine has none; false when there is no such vCenter yet.
@@ -124,7 +126,7 @@ type Host interface {
 // VCenter is a vCenter with its address on this machine (host:port).
 type VCenter struct{ Name, Addr string }
 
-// Ground implements [ground.Ground], [ground.Deployer], [ground.Names] and [ground.Volumes].
+// Ground implements [ground.Ground], [ground.Deployer], [ground.Names], [ground.NSXNames] and [ground.Volumes].
 type Ground struct {
 	Config
 
@@ -151,8 +153,9 @@ type Ground struct {
 	// far has the addresses of light nodes.
 	far farEnd
 
-	// addresses are the vCenters' in the cluster, by name: known before there is one.
+	// addresses are the vCenters' in the cluster, by name, and nsx is the NSX Manager's: known before there is one.
 	addresses map[string]netip.Addr
+	nsx       netip.Addr
 }
 
 // New returns the ground; nothing is made.
@@ -265,8 +268,8 @@ func nodesOf(top *topology.Topology) []kind.Node {
 	return nodes
 }
 
-// number gives each vCenter its address in the cluster.
-func (g *Ground) number() error {
+// number gives each vCenter its address in the cluster, and the NSX Manager the next one.
+func (g *Ground) number() (err error) {
 	addresses := map[string]netip.Addr{}
 	for i, vc := range g.Topology.Spec.VCenters {
 		ip, err := g.cluster.ServiceIP(i)
@@ -276,12 +279,20 @@ func (g *Ground) number() error {
 		addresses[vc.Name] = ip
 	}
 	g.addresses = addresses
-	return nil
+	if g.Topology.Spec.NSX != nil {
+		g.nsx, err = g.cluster.ServiceIP(len(addresses))
+	}
+	return err
 }
 
 // Names implements [ground.Names].
 func (g *Ground) Names(vcenter string) []string {
 	return []string{g.addresses[vcenter].String(), deploy.ServiceDNS(vcenter)}
+}
+
+// NSXNames implements [ground.NSXNames].
+func (g *Ground) NSXNames() []string {
+	return []string{g.nsx.String(), deploy.ServiceDNS(deploy.NSXManager)}
 }
 
 // pack writes archives of the images of what runs as pods, and begins to load them.
@@ -448,15 +459,23 @@ func (g *Ground) load(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// expose has nodes and pods reach the vCenters, each at its address.
+// expose has nodes and pods reach the vCenters and the NSX Manager, each at its address.
 func (g *Ground) expose(ctx context.Context, d *deploy.Deployment) error {
 	var endpoints []deploy.Endpoint
+	open := func(name, at string, ip netip.Addr) error {
+		addr, err := g.cluster.Expose(ctx, at)
+		endpoints = append(endpoints, deploy.Endpoint{Name: name, Addr: addr, IP: ip})
+		return err
+	}
 	for _, vc := range g.Host.VCenters() {
-		addr, err := g.cluster.Expose(ctx, vc.Addr)
-		if err != nil {
+		if err := open(vc.Name, vc.Addr, g.addresses[vc.Name]); err != nil {
 			return fmt.Errorf("vcenter %q: %w", vc.Name, err)
 		}
-		endpoints = append(endpoints, deploy.Endpoint{Name: vc.Name, Addr: addr, IP: g.addresses[vc.Name]})
+	}
+	if at := g.Host.NSX(); at != "" {
+		if err := open(deploy.NSXManager, at, g.nsx); err != nil {
+			return fmt.Errorf("NSX Manager: %w", err)
+		}
 	}
 	reached, err := d.VCenters(ctx, endpoints)
 	if err != nil {

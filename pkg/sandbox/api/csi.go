@@ -23,6 +23,9 @@ type CSIRequest struct {
 	ConfigFile string `json:"configFile,omitempty"`
 	// Manifest grants the rights of a driver of another project.
 	Manifest []byte `json:"manifest,omitempty"`
+	// Webhook runs the syncer also as upstream's validating webhook; WebhookManifest has its registration and rights.
+	Webhook         bool   `json:"webhook,omitempty"`
+	WebhookManifest []byte `json:"webhookManifest,omitempty"`
 }
 
 // CSI is the CSI driver of a sandbox.
@@ -34,7 +37,7 @@ type CSI struct {
 // CSIProgram is a process of the CSI driver.
 type CSIProgram struct {
 	Component
-	// Part is controller, syncer or sidecar.
+	// Part is controller, syncer, webhook or sidecar.
 	Part string `json:"part"`
 	// Features are the feature states that it reads, of a driver of another project.
 	Features []FeatureStates `json:"features,omitempty"`

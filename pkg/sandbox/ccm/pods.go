@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -20,6 +22,8 @@ type Pods struct {
 	Deployment Deployment
 	// Args are more arguments of the built-in program.
 	Args []string
+	// Rights are the account and the roles of the built-in program; nil for those of its manifest.
+	Rights []runtime.Object
 	// Deployed is called once, after the first objects have been applied.
 	Deployed func() error
 	// Detail reports what Start waits for.
@@ -65,7 +69,7 @@ func (p *Pods) deploy(ctx context.Context, o Options) error {
 	if len(o.Manifest) > 0 {
 		return d.CCM(ctx, deploy.CCM{Config: config, Manifest: o.Manifest})
 	}
-	return d.CCM(ctx, deploy.CCM{Config: config, Image: d.Image(image.CCM), Args: slices.Concat(p.Args, o.Args), Replicas: o.Replicas})
+	return d.CCM(ctx, deploy.CCM{Config: config, Image: d.Image(image.CCM), Rights: p.Rights, Args: slices.Concat(p.Args, o.Args), Replicas: o.Replicas})
 }
 
 // Swap implements [Manager].

@@ -295,12 +295,13 @@ func (p pods) render() ([]byte, error) {
 
 func (pods) create(context.Context, []byte) error { return nil }
 
-// update keeps the content of the Secret, which the user may have changed.
+// update keeps the content of the Secrets, which the user may have changed.
 func (p pods) update(ctx context.Context, _ []byte) error {
 	config, err := p.Pods.Config()
 	if err != nil {
 		return err
 	}
+	config.NSX = nil
 	switch secret, err := p.Client().CoreV1().Secrets(p.Namespace).Get(ctx, Secret, metav1.GetOptions{}); {
 	case err == nil:
 		config.Secret = secret.Data

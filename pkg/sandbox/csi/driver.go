@@ -43,6 +43,7 @@ func processes() []process {
 	return []process{
 		{program: syncer, account: objects.Controller, part: partSyncer},
 		{program: controller, account: objects.Controller, part: partController},
+		{program: webhook, account: webhookAccount, part: partWebhook},
 		{program: "csi-provisioner", account: objects.Provisioner},
 		{program: "csi-attacher", account: objects.Attacher},
 		{program: "csi-resizer", account: objects.Resizer},
@@ -113,6 +114,7 @@ type Driver struct {
 	Conf func(sim.CSIConfig) ([]byte, error)
 
 	writing sync.Mutex // held while the configuration is written
+	hook    hook
 
 	changing  sync.Mutex                   // held while processes are started, replaced or stopped
 	granted   []*unstructured.Unstructured // guarded by changing, as projected: the accounts with tokens
@@ -123,6 +125,7 @@ type Driver struct {
 	running  Options
 	children map[string]*child.Child
 	states   []state         // of each controller
+	webhook  state           // of the webhook
 	leads    map[string]bool // the components that hold their Lease
 	failed   string          // what became of the newest build of a watched program, "" if it runs
 	changed  chan struct{}   // closed and replaced when the state changes
@@ -159,6 +162,12 @@ func (d *Driver) Start(ctx context.Context) error {
 	d.changing.Unlock()
 	d.update(func() { d.stopped, d.states = false, nil })
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
+		return err
+	}
+	if err := d.checkWebhook(d.Options.WithDefaults()); err != nil {
+		return err
+	}
+	if err := d.withdrawLeft(ctx); err != nil {
 		return err
 	}
 	if err := d.applyNodeAccount(ctx); err != nil {
@@ -229,8 +238,14 @@ func (d *Driver) launch(ctx context.Context, o Options, cause uint64) error {
 	}
 	d.update(func() {
 		d.running, d.children, d.leads = o, map[string]*child.Child{}, map[string]bool{}
-		d.states = slices.Repeat([]state{{started: time.Now(), reason: "starting"}}, max(o.Replicas, 1))
+		d.webhook = state{started: time.Now(), reason: "starting"}
+		d.states = slices.Repeat([]state{d.webhook}, max(o.Replicas, 1))
 	})
+	if o.Webhook {
+		if err := d.hook.prepare(d.dir(webhook), o); err != nil {
+			return err
+		}
+	}
 	if err := d.writeConfig(ctx, o, clusterID, false); err != nil { // from here on Reconfigure keeps it up to date
 		return err
 	}
@@ -260,8 +275,8 @@ func (d *Driver) start(p process, spec child.Spec, cause uint64) error {
 	if d.stopped {
 		return errStopping
 	}
-	if p.part == partController {
-		d.states[p.replica].logFrom = from
+	if p.part.probed() {
+		d.stateOf(p).logFrom = from
 	}
 	first := true
 	d.children[p.name] = child.Start(spec, func(ch child.Change) {
@@ -335,7 +350,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 	d.update(func() { d.stopped = true })
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	return errors.Join(append(errs, d.end(ctx))...)
+	return errors.Join(append(errs, d.withdraw(ctx), d.end(ctx))...)
 }
 
 // end ends the processes that run, the sidecars first. The caller holds changing.

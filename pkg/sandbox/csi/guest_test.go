@@ -42,7 +42,7 @@ func TestUpstreamGuestRights(t *testing.T) {
 	if err != nil {
 		t.Skip("the module of upstream's driver is not in the cache")
 	}
-	want, err := readRights([]byte(strings.ReplaceAll(string(text), "{{ .PVCSINamespace }}", "vmware-system-csi")))
+	want, err := readRights([]byte(strings.ReplaceAll(string(text), "{{ .PVCSINamespace }}", "vmware-system-csi")), controllerContainer)
 	if err != nil {
 		t.Fatal(err)
 	}

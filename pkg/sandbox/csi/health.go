@@ -30,7 +30,7 @@ const healthy = "healthy"
 // errStopping is returned while the sandbox stops.
 var errStopping = errors.New("the sandbox is stopping")
 
-// state is how a controller is. [Driver.mu] guards it.
+// state is how a controller is, or the webhook. [Driver.mu] guards it.
 type state struct {
 	started time.Time
 	logFrom int64 // where its log begins in the file: earlier processes have written the part before
@@ -68,7 +68,10 @@ func (d *Driver) childChanged(p process, ch child.Change) {
 		if p.replica >= len(d.states) {
 			return // the driver is being stopped for a restore
 		}
-		s := &d.states[p.replica]
+		s, why := d.stateOf(p), func(text string) string { return text }
+		if p.part == partWebhook {
+			why = d.hook.blocks
+		}
 		switch ch.State {
 		case child.Exited:
 			d.leads[p.name] = false
@@ -77,13 +80,13 @@ func (d *Driver) childChanged(p process, ch child.Change) {
 			}
 			s.exits++
 			s.exit = child.ExitText(ch, d.Dir.Log(p.name))
-			if p.part == partController {
-				s.healthy, s.reason = false, "exited"
+			if p.part.probed() {
+				s.healthy, s.reason = false, why("exited")
 			}
 		case child.Stopped, child.Restarting:
 			d.leads[p.name] = false
-			if p.part == partController && s.healthy {
-				s.healthy, s.reason = false, "being started again"
+			if p.part.probed() && s.healthy {
+				s.healthy, s.reason = false, why("being started again")
 			}
 		case child.Started, child.Starting:
 		}
@@ -103,34 +106,55 @@ func (d *Driver) startTime() time.Duration {
 func (d *Driver) watchHealth(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	asked := map[string]time.Time{} // one that hangs takes longer than a tick
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		d.mu.Lock()
-		states := slices.Clone(d.states)
-		d.mu.Unlock()
-		for replica, is := range states {
-			running := d.Find(components.Replica(controller, replica))
-			if running == nil || running.PID() == 0 || running.Ending() {
+		for _, p := range d.Running().processes() {
+			running := d.Find(p.name)
+			if !p.part.probed() || running == nil || running.PID() == 0 || running.Ending() {
 				continue
 			}
-			if !is.healthy || n%50 == 0 {
-				d.probe(ctx, replica, running)
+			is, known := d.stateNow(p)
+			if !known { // the driver is being stopped for a restore
+				continue
 			}
-			if late := !is.healthy && time.Since(is.started) > d.startTime(); d.Unhealthy != nil && (late || is.final) {
-				d.Unhealthy(d.neverHealthy(replica))
+			if !is.healthy || time.Since(asked[p.name]) > 5*time.Second {
+				asked[p.name] = time.Now()
+				d.probe(ctx, p, running)
+			}
+			if late := !is.healthy && time.Since(is.started) > d.startTime(); p.part == partController && d.Unhealthy != nil && (late || is.final) {
+				d.Unhealthy(d.neverHealthy(p.name, is))
 			}
 		}
 	}
 }
 
-// probe updates the health of the driver, unless the process that answered has ended.
-func (d *Driver) probe(ctx context.Context, replica int, running *child.Child) {
-	pid, name := running.PID(), components.Replica(controller, replica)
-	version, final, err := d.ask(ctx, replica)
+// stateNow returns a copy of [Driver.stateOf], if there is one.
+func (d *Driver) stateNow(p process) (is state, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p.replica >= len(d.states) {
+		return is, false
+	}
+	return *d.stateOf(p), true
+}
+
+// stateOf returns how the controller is to which a process belongs, or the webhook. The caller holds mu.
+func (d *Driver) stateOf(p process) *state {
+	if p.part == partWebhook {
+		return &d.webhook
+	}
+	return &d.states[p.replica]
+}
+
+// probe updates the health of a controller or the webhook, unless the process that answered has ended.
+func (d *Driver) probe(ctx context.Context, p process, running *child.Child) {
+	pid, name := running.PID(), p.name
+	version, final, err := d.ask(ctx, p)
 	if ctx.Err() != nil {
 		return
 	}
@@ -143,7 +167,7 @@ func (d *Driver) probe(ctx context.Context, replica int, running *child.Child) {
 		if current = d.children[name] == running && running.PID() == pid && !running.Ending(); !current {
 			return
 		}
-		s := &d.states[replica]
+		s := d.stateOf(p)
 		was, s.healthy, s.reason, s.final = s.healthy, err == nil, reason, final
 		s.version = version
 	})
@@ -161,9 +185,13 @@ func (d *Driver) probe(ctx context.Context, replica int, running *child.Child) {
 	d.Components.Changed(name)
 }
 
-// ask asks the driver what it is and whether it is ready. An error is final if the program is another one than is wanted.
-func (d *Driver) ask(ctx context.Context, replica int) (version string, final bool, err error) {
-	socket, err := d.socket(replica)
+// ask asks the driver what it is and whether it is ready, and the webhook whether it is there. An error is final if the program is
+// another one than is wanted.
+func (d *Driver) ask(ctx context.Context, p process) (version string, final bool, err error) {
+	if p.part == partWebhook {
+		return "", false, d.askWebhook(ctx)
+	}
+	socket, err := d.socket(p.replica)
 	if err != nil {
 		return "", false, err
 	}
@@ -214,14 +242,17 @@ func ask(ctx context.Context, socket string) (version string, final bool, err er
 	return version, false, nil
 }
 
-// wait returns when all controllers are healthy, or an error that explains why one is not.
+// wait returns when all controllers are healthy and the webhook, or an error that explains why one is not.
 func (d *Driver) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.startTime())
 	defer cancel()
 	for {
 		d.mu.Lock()
 		replica := max(0, slices.IndexFunc(d.states, func(s state) bool { return !s.healthy }))
-		is, stopped := d.states[replica], d.stopped
+		name, is, stopped := components.Replica(controller, replica), d.states[replica], d.stopped
+		if is.healthy && d.running.Webhook {
+			name, is = webhook, d.webhook
+		}
 		if d.changed == nil {
 			d.changed = make(chan struct{})
 		}
@@ -233,7 +264,7 @@ func (d *Driver) wait(ctx context.Context) error {
 		case is.exits >= 2: // one exit may be an accident
 			return errors.New(is.exit)
 		case is.final:
-			return errors.New(components.Replica(controller, replica) + ": " + is.reason)
+			return errors.New(name + ": " + is.reason)
 		case is.healthy:
 			return nil
 		}
@@ -241,18 +272,15 @@ func (d *Driver) wait(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return errors.New(d.neverHealthy(replica))
+				return errors.New(d.neverHealthy(name, is))
 			}
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// neverHealthy describes a controller that does not become healthy, with the end of its log.
-func (d *Driver) neverHealthy(replica int) string {
-	d.mu.Lock()
-	is, name := d.states[replica], components.Replica(controller, replica)
-	d.mu.Unlock()
+// neverHealthy describes a controller, or the webhook, that does not become healthy, with the end of its log.
+func (d *Driver) neverHealthy(name string, is state) string {
 	if is.final {
 		return name + ": " + is.reason
 	}
@@ -273,6 +301,13 @@ func (d *Driver) Describe(rows []api.Component) {
 	for i := range rows {
 		row := &rows[i]
 		row.Leader = row.Leader || d.leads[row.Name]
+		if row.Name == webhook {
+			p := d.running.Syncer
+			row.Source, row.Version, row.Digest = p.Source, p.Version, p.Digest
+			if row.Health = healthy; !d.webhook.healthy {
+				row.Health = d.webhook.reason
+			}
+		}
 		for replica, is := range d.states {
 			switch row.Name {
 			case components.Replica(controller, replica):

@@ -22,6 +22,10 @@ type Options struct {
 	Manifest []byte
 	// Watch is a file. Each new build of it replaces the program. "" watches no file.
 	Watch string
+	// Webhook runs the syncer once more, as upstream's validating webhook, and registers it at the API server.
+	Webhook bool
+	// WebhookManifest has the registration and the rights of the webhook; nil for those of upstream's v3.7.0.
+	WebhookManifest []byte
 	// Replicas is the number of controllers, each with its sidecars; 0 is one. Of several, each kind of process elects a leader. Only
 	// drivers of this project can have several: the ports of upstream's are fixed.
 	Replicas int
@@ -39,7 +43,7 @@ func (o Options) WithDefaults() Options {
 		o.Program = program.Program{Source: string(program.Builtin), Own: true}
 	}
 	if o.Program.Own {
-		o.Syncer = program.Program{}
+		o.Syncer, o.Webhook = program.Program{}, false
 	}
 	o.Replicas = max(o.Replicas, 1)
 	return o
@@ -85,14 +89,18 @@ type part string
 const (
 	partController part = "controller"
 	partSyncer     part = "syncer"
+	partWebhook    part = "webhook"
 )
+
+// probed reports whether the sandbox asks such a program for its health.
+func (p part) probed() bool { return p == partController || p == partWebhook }
 
 // processes lists those of a driver with these options, in the order of their start, controller by controller.
 func (o Options) processes() []process {
 	var all []process
 	for replica := range max(o.Replicas, 1) {
 		for _, p := range processes() {
-			if p.part == partSyncer && o.Syncer.Path == "" {
+			if p.part == partSyncer && o.Syncer.Path == "" || p.part == partWebhook && !o.Webhook {
 				continue
 			}
 			p.name, p.replica = components.Replica(p.program, replica), replica

@@ -22,7 +22,7 @@ func (d *Driver) Deploy(ctx context.Context) error {
 	if d.Manifest != nil {
 		return d.deployForeign(ctx)
 	}
-	config, err := d.Pods.Config()
+	config, err := d.Pods.Driver()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (d *Driver) ConfigureForeign(ctx context.Context, secret map[string][]byte)
 // foreignConfig returns the configuration of such a driver, with the logins of a Secret; a login that is missing there stays
 // empty. For nil it has the logins of the vCenters.
 func (d *Driver) foreignConfig(ctx context.Context, secret map[string][]byte) (deploy.Config, error) {
-	config, err := d.Pods.Config()
+	config, err := d.Pods.Driver()
 	if err != nil {
 		return config, err
 	}

@@ -31,7 +31,7 @@ func (o Options) foreign() bool { return o.Program.Path != "" && !o.Program.Own 
 
 // accountOf returns the ServiceAccount of a process.
 func (o Options) accountOf(p process) string {
-	if p.part != "" && o.foreign() {
+	if (p.part == partController || p.part == partSyncer) && o.foreign() {
 		return foreignAccount
 	}
 	return p.account
@@ -58,6 +58,13 @@ func (d *Driver) grant(ctx context.Context, o Options) error {
 		made, err := o.rights(d.asGuest(o))
 		if err != nil {
 			return err
+		}
+		if o.Webhook {
+			r, err := o.webhookRights()
+			if err != nil {
+				return err
+			}
+			made = append(made, r.granted(webhookAccount)...)
 		}
 		for _, one := range made {
 			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(one)
@@ -107,43 +114,52 @@ func (o Options) rights(guest bool) ([]runtime.Object, error) {
 	r := upstreamRights()
 	if o.Manifest != nil {
 		var err error
-		if r, err = readRights(o.Manifest); err != nil {
+		if r, err = readRights(o.Manifest, controllerContainer); err != nil {
 			return nil, err
 		}
 	}
 	if _, its := r.features[guestFeature]; guest && !its {
 		r = upstreamGuestRights()
 	}
+	made := append(r.granted(foreignAccount), switches(features, r.features))
+	if guest {
+		made = append(made, switches(supervisorFeatures, supervisorFeatureStates()))
+	}
+	return made, nil
+}
+
+// switches is a ConfigMap of feature states.
+func switches(name string, states map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: objects.DefaultNamespace, Name: name}, Data: states,
+	}
+}
+
+// granted returns a ServiceAccount that has these rights, and the roles, which have its name.
+func (r rights) granted(account string) []runtime.Object {
 	of := func(gv interface{ String() string }, kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: gv.String(), Kind: kind}
 	}
-	name, namespace := foreignAccount, objects.DefaultNamespace
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	namespace := objects.DefaultNamespace
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}}
 	made := []runtime.Object{
-		&corev1.ServiceAccount{TypeMeta: of(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}},
-		&corev1.ConfigMap{
-			TypeMeta: of(corev1.SchemeGroupVersion, "ConfigMap"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: features}, Data: r.features,
-		},
-		&rbacv1.ClusterRole{TypeMeta: of(rbacv1.SchemeGroupVersion, "ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: r.cluster},
+		&corev1.ServiceAccount{TypeMeta: of(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}},
+		&rbacv1.ClusterRole{TypeMeta: of(rbacv1.SchemeGroupVersion, "ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: r.cluster},
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta: of(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			TypeMeta: of(rbacv1.SchemeGroupVersion, "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: account}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
 		},
-	}
-	if guest {
-		made = append(made, &corev1.ConfigMap{
-			TypeMeta: of(corev1.SchemeGroupVersion, "ConfigMap"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: supervisorFeatures}, Data: supervisorFeatureStates(),
-		})
 	}
 	if len(r.namespaced) > 0 {
 		made = append(made,
-			&rbacv1.Role{TypeMeta: of(rbacv1.SchemeGroupVersion, "Role"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: r.namespaced},
+			&rbacv1.Role{TypeMeta: of(rbacv1.SchemeGroupVersion, "Role"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}, Rules: r.namespaced},
 			&rbacv1.RoleBinding{
-				TypeMeta: of(rbacv1.SchemeGroupVersion, "RoleBinding"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Subjects: subjects,
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+				TypeMeta: of(rbacv1.SchemeGroupVersion, "RoleBinding"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}, Subjects: subjects,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
 			})
 	}
-	return made, nil
+	return made
 }
 
 // rights are what a manifest grants to a driver's controller, in the cluster and in its namespace, and its switches.
@@ -155,26 +171,35 @@ type rights struct {
 // controllerContainer is the driver's container in upstream's manifests, the pod of which has the account.
 const controllerContainer = "vsphere-csi-controller"
 
-// readRights reads a manifest.
-func readRights(manifest []byte) (rights, error) {
-	r := rights{features: map[string]string{}}
-	account := ""
-	roles, bound := map[string][]rbacv1.PolicyRule{}, map[string][]rbacv1.Subject{}
+// eachDocument calls f with the kind of each document of a manifest.
+func eachDocument(manifest []byte, f func(kind string, raw []byte) error) error {
 	for from := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
 		var raw runtime.RawExtension
 		err := from.Decode(&raw)
 		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return r, fmt.Errorf("manifest of the CSI driver: %w", err)
+			return nil
 		}
 		var kind metav1.TypeMeta
-		read := func(into any) error { return yaml.Unmarshal(raw.Raw, into) }
-		if err := read(&kind); err != nil {
-			return r, fmt.Errorf("manifest of the CSI driver: %w", err)
+		if err == nil {
+			err = yaml.Unmarshal(raw.Raw, &kind)
 		}
-		switch kind.Kind {
+		if err != nil {
+			return fmt.Errorf("manifest of the CSI driver: %w", err)
+		}
+		if err := f(kind.Kind, raw.Raw); err != nil {
+			return fmt.Errorf("manifest of the CSI driver: %s: %w", kind.Kind, err)
+		}
+	}
+}
+
+// readRights reads from a manifest what it grants to the ServiceAccount of a container.
+func readRights(manifest []byte, container string) (rights, error) {
+	r := rights{features: map[string]string{}}
+	account := ""
+	roles, bound := map[string][]rbacv1.PolicyRule{}, map[string][]rbacv1.Subject{}
+	err := eachDocument(manifest, func(kind string, raw []byte) (err error) {
+		read := func(into any) error { return yaml.Unmarshal(raw, into) }
+		switch kind {
 		case "ConfigMap":
 			var c corev1.ConfigMap
 			if err = read(&c); err == nil && c.Name == features {
@@ -183,25 +208,26 @@ func readRights(manifest []byte) (rights, error) {
 		case "Deployment":
 			var w appsv1.Deployment
 			err = read(&w)
-			if slices.ContainsFunc(w.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == controllerContainer }) {
+			if slices.ContainsFunc(w.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }) {
 				account = w.Spec.Template.Spec.ServiceAccountName
 			}
 		case "ClusterRole", "Role":
 			var role rbacv1.ClusterRole
 			err = read(&role)
-			roles[kind.Kind+" "+role.Name] = role.Rules
+			roles[kind+" "+role.Name] = role.Rules
 		case "ClusterRoleBinding", "RoleBinding":
 			var b rbacv1.ClusterRoleBinding
 			err = read(&b)
-			at := kind.Kind + " " + b.RoleRef.Kind + " " + b.RoleRef.Name
+			at := kind + " " + b.RoleRef.Kind + " " + b.RoleRef.Name
 			bound[at] = append(bound[at], b.Subjects...)
 		}
-		if err != nil {
-			return r, fmt.Errorf("manifest of the CSI driver: %s: %w", kind.Kind, err)
-		}
+		return err
+	})
+	if err != nil {
+		return r, err
 	}
 	if account == "" {
-		return r, fmt.Errorf("manifest of the CSI driver: no Deployment has a container %s with a ServiceAccount", controllerContainer)
+		return r, fmt.Errorf("manifest of the CSI driver: no Deployment has a container %s with a ServiceAccount", container)
 	}
 	for role, rules := range roles {
 		has := func(binding string) bool {

@@ -59,7 +59,7 @@ spec: {template: {spec: {serviceAccountName: theirs, containers: [{name: csi-att
 
 // A driver gets what its manifest grants to the account of its controller, and nothing else.
 func TestReadRights(t *testing.T) {
-	got, err := readRights([]byte(manifest))
+	got, err := readRights([]byte(manifest), controllerContainer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestReadRights(t *testing.T) {
 		"kind: Pod": "no Deployment has a container vsphere-csi-controller",
 		strings.ReplaceAll(manifest, "name: theirs, namespace: ns}]", "name: other, namespace: ns}]"): "grants nothing to ServiceAccount theirs",
 	} {
-		if _, err := readRights([]byte(text)); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := readRights([]byte(text), controllerContainer); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%v, want %q", err, words)
 		}
 	}

@@ -44,11 +44,16 @@ func (d *Driver) spec(p process, o Options, socket, clusterID string) child.Spec
 		spec.Args = append(append(spec.Args, d.electing(p, o)...), d.Args...)
 	default:
 		spec.Path = o.Program.Path
-		if p.part == partSyncer {
+		if p.part != partController {
 			spec.Path = o.Syncer.Path
 		}
 		spec.Args = []string{"--fss-name=" + features, "--fss-namespace=" + objects.DefaultNamespace}
-		spec.Env = append(spec.Env, d.upstreamEnv(o, socket, kubeconfig)...)
+		if p.part == partWebhook {
+			spec.Args = append(spec.Args, "--operation-mode=WEBHOOK_SERVER")
+			spec.Env = append(spec.Env, "WEBHOOK_CONFIG_PATH="+webhookConfig(d.dir(webhook)), "CSI_NAMESPACE="+objects.DefaultNamespace, "LOGGER_LEVEL=PRODUCTION", "KUBECONFIG="+kubeconfig)
+		} else {
+			spec.Env = append(spec.Env, d.upstreamEnv(o, socket, kubeconfig)...)
+		}
 	}
 	if p.part == partController {
 		spec.Args = append(spec.Args, o.Args...)

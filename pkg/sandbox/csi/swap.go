@@ -57,7 +57,7 @@ func (d *Driver) unavailable() error {
 // Swap replaces the driver and returns when the new one is healthy. One that does not become so is ended, and the old one starts
 // again.
 func (d *Driver) Swap(ctx context.Context, r api.CSIRequest) (api.Done, error) {
-	next := Options{Args: r.Args, Env: r.Env, ConfigFile: r.ConfigFile, Manifest: r.Manifest}
+	next := Options{Args: r.Args, Env: r.Env, ConfigFile: r.ConfigFile, Manifest: r.Manifest, Webhook: r.Webhook, WebhookManifest: r.WebhookManifest}
 	var err error
 	if next.Program, err = requested(ctx, program.CSIDriver, r.Program); err != nil {
 		return api.Done{}, err
@@ -109,6 +109,9 @@ func (d *Driver) exchange(ctx context.Context, next Options, cause uint64) (api.
 	if next.foreign() && next.elects() {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("%s cannot take the place of %d controllers: %s", next.Name(), next.Replicas, OnePerMachine), Try: "vsphere-sandbox up --csi " + next.Program.Source + " --csi-replicas 1"}
 	}
+	if err := d.checkWebhook(next); err != nil {
+		return api.Done{}, err
+	}
 	name, before := named(next, old)
 	seq := d.event(event.Info, "csi.swap", cause, name+" takes the place of "+before)
 	begin := time.Now()
@@ -136,6 +139,9 @@ func (d *Driver) exchange(ctx context.Context, next Options, cause uint64) (api.
 
 // replace ends what runs and starts o. The caller holds changing.
 func (d *Driver) replace(ctx context.Context, o Options, cause uint64) error {
+	if err := d.withdraw(ctx); err != nil {
+		return err
+	}
 	if err := d.end(ctx); err != nil { // a process had to be killed, which its event reports
 		d.Logger.Error("CSI driver", "err", err)
 	}
@@ -185,7 +191,7 @@ func (d *Driver) watchBuilds(ctx context.Context, path string) {
 			d.setFailedBuild("") // the newest build runs already, as after a mistake that was undone
 			return
 		}
-		next.Syncer = d.Options.Syncer
+		next.Syncer, next.Webhook = d.Options.Syncer, d.Options.Webhook
 		var err error
 		if next.Program, err = program.Keep(ctx, d.builds(), built); err != nil {
 			d.Logger.Error("CSI driver", "path", path, "err", err)

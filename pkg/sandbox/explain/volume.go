@@ -179,9 +179,14 @@ func (c Volume) drivers() (q question) {
 	q.Ask = "Does what moves volumes work?"
 	var ill []string
 	for _, d := range c.Drivers {
-		q.saw(sandbox, verdictOf(d.State == "running"), "component "+d.Name, "%s", strings.TrimSuffix(d.State+": "+d.Message, ": "))
-		if d.State != "running" {
-			ill = append(ill, d.Name+" is "+d.State)
+		text := d.State
+		well := d.State == "running"
+		if d.Health != "" && d.Health != "healthy" {
+			well, text = false, text+", "+d.Health
+		}
+		q.saw(sandbox, verdictOf(well), "component "+d.Name, "%s", strings.TrimSuffix(text+": "+d.Message, ": "))
+		if !well {
+			ill = append(ill, d.Name+" is "+text)
 		}
 	}
 	if len(ill) > 0 {

@@ -95,6 +95,7 @@ func TestVolume(t *testing.T) {
 		{"no node", volume(func(c *Volume) { c.Node = nil }), "Do both planes", event.Info, "it is attached to node w1, and VM us/w1 has its disk", ""},
 		{"behind Kubernetes' back", volume(state(api.VolumeDetached, "", ""), func(c *Volume) { c.Attachments.Is = nil }), "Do both planes", event.Warning, "attached to no node", ""},
 		{"attacher paused", volume(func(c *Volume) { c.Drivers[0].State = "suspended" }), "Does what moves", event.Error, "csi-attacher is suspended", "status"},
+		{"webhook away", volume(func(c *Volume) { c.Drivers[0].Name, c.Drivers[0].Health = "csi-webhook", "does not answer within 2s" }), "Does what moves", event.Error, "csi-webhook is running, does not answer within 2s", "status"},
 		{"a fault", volume(func(c *Volume) {
 			c.Leases = []api.Lease{{ID: "f1", Fault: "volume.attach-fails", State: "active", Targets: []api.LeaseTarget{{Kind: "Volume", Name: "pvc-1"}}}}
 		}), "Which faults", event.Warning, "volume.attach-fails", "heal f1"},

@@ -6,7 +6,9 @@ package nsx
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,21 +36,27 @@ import (
 type Part struct {
 	// Spec is the topology's; nil if it has none.
 	Spec func() *topology.NSX
-	// CA is the authority of the vCenters, whose certificate is in CAFile.
-	CA     func() *cert.CA
-	CAFile string
+	// CA is the authority of the vCenters.
+	CA func() *cert.CA
 	// Saved returns the path of the file with the objects of the snapshot from which the sandbox boots, "" without one.
 	Saved func() string
 	// Changed is called after each change of an object.
 	Changed func()
 	// Block returns the number of the sandbox's block of loopback addresses, Port the port of its first vCenter.
 	Block, Port func() int
+	// Pods reports whether a cloud controller manager that uses NSX runs as pods: it then has a password in place of a certificate, which AddSecret
+	// is called with.
+	Pods      func() bool
+	AddSecret func(...string) error
+	// Names are further names and addresses by which clients reach the manager.
+	Names func() []string
 	// Dir gets the certificate of the cloud controller manager, and its key.
 	Dir    string
 	Log    *event.Log
 	Logger *slog.Logger
 
-	manager atomic.Pointer[sim.Manager]
+	manager  atomic.Pointer[sim.Manager]
+	password string // of the cloud controller manager; "" if it has a certificate
 }
 
 const (
@@ -57,7 +65,7 @@ const (
 	// firstAddress and lastAddress are the last numbers of the addresses of pools without ranges: those before are for what the
 	// sandbox itself gives to Services.
 	firstAddress, lastAddress = 101, 250
-	// User is the principal identity of the cloud controller manager.
+	// User is the account of the cloud controller manager: a principal identity, or one with a password.
 	User = "cloud-controller-manager"
 )
 
@@ -70,11 +78,17 @@ func (p *Part) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("NSX Manager: %w", err)
 	}
+	if p.Pods() {
+		p.password = rand.Text()
+		if err := p.AddSecret(p.password); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
 	spec := p.Spec()
 	m, err := sim.Start(l, sim.Options{
 		CA: p.CA(), Realize: time.Duration(spec.Realization), Logger: p.Logger, OnMode: p.modeChanged,
 		Changed:  func(string, string, string) { p.Changed() },
-		Accounts: []sim.Account{{User: User, Role: sim.EnterpriseAdmin}},
+		Accounts: []sim.Account{{User: User, Password: p.password, Role: sim.EnterpriseAdmin}}, Names: p.Names(),
 	})
 	if err != nil {
 		l.Close()
@@ -88,8 +102,10 @@ func (p *Part) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("NSX Manager: %w", err)
 	}
-	if err := p.writeIdentity(); err != nil {
-		return fmt.Errorf("NSX Manager: %w", err)
+	if p.password == "" {
+		if err := p.writeIdentity(); err != nil {
+			return fmt.Errorf("NSX Manager: %w", err)
+		}
 	}
 	p.Log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "nsx.up", Message: "the NSX Manager answers at https://" + m.Addr()})
 	return nil
@@ -259,22 +275,52 @@ func (p *Part) writeIdentity() error {
 	return errors.Join(os.MkdirAll(p.Dir, 0o700), os.WriteFile(p.certFile(), pair.Cert, 0o600), os.WriteFile(p.keyFile(), pair.Key, 0o600))
 }
 
+// Place is where a cloud controller manager reads its configuration.
+type Place struct {
+	// Host is where it reaches the manager, host:port; "" for the address at which the manager listens.
+	Host string
+	// CAFile is the path of the authority's certificate.
+	CAFile string
+	// Secret and Namespace are the Secret with the account; "" to have user and password in the configuration. They count if the
+	// account has a password.
+	Secret, Namespace string
+}
+
+// Account is the data of a Secret with the account of the cloud controller manager; nil if that has a certificate.
+func (p *Part) Account() map[string][]byte {
+	if p.password == "" {
+		return nil
+	}
+	return map[string][]byte{"username": []byte(User), "password": []byte(p.password)}
+}
+
+// login returns the keys by which a cloud controller manager authenticates.
+func (p *Part) login(at Place) map[string]any {
+	switch {
+	case p.password == "":
+		return map[string]any{"clientAuthCertFile": p.certFile(), "clientAuthKeyFile": p.keyFile()}
+	case at.Secret == "":
+		return map[string]any{"user": User, "password": p.password}
+	}
+	return map[string]any{"secretName": at.Secret, "secretNamespace": at.Namespace}
+}
+
 // CloudConfig returns what a cloud controller manager is configured with, in upstream's YAML: nothing without a manager. The first
 // pool is the one of the default class; each other has a class of its name.
-func (p *Part) CloudConfig() ([]byte, error) {
+func (p *Part) CloudConfig(at Place) ([]byte, error) {
 	m := p.Manager()
 	if m == nil {
 		return nil, nil
 	}
+	nsxt := p.login(at)
+	nsxt["host"], nsxt["caFile"] = cmp.Or(at.Host, m.Addr()), at.CAFile
 	spec := p.Spec()
 	classes := map[string]any{}
 	for _, pool := range spec.Pools[1:] {
 		classes[pool.Name] = map[string]any{"ipPoolName": pool.Name}
 	}
 	conf := map[string]any{
-		"nsxt": map[string]any{
-			"host": m.Addr(), "caFile": p.CAFile, "clientAuthCertFile": p.certFile(), "clientAuthKeyFile": p.keyFile(),
-		},
+		"nsxt": nsxt,
 		"loadBalancer": map[string]any{
 			"ipPoolName": spec.Pools[0].Name, "size": "SMALL", "tier1GatewayPath": gateway(spec),
 			"tcpAppProfileName": "default-tcp-lb-app-profile", "udpAppProfileName": "default-udp-lb-app-profile",

@@ -3,12 +3,12 @@ package nsx
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +34,11 @@ func startFrom(t *testing.T, spec *topology.NSX, from string) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), ca.Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := &Part{
-		Spec: func() *topology.NSX { return spec }, CA: func() *cert.CA { return ca }, CAFile: filepath.Join(dir, "ca.crt"),
-		Saved: func() string { return from }, Changed: func() {}, Block: func() int { return 249 }, Port: func() int { return 0 }, Dir: filepath.Join(dir, "ccm"), Log: event.NewLog(0),
-	}
-	return begin(t, p)
+	return begin(t, &Part{
+		Spec: func() *topology.NSX { return spec }, CA: func() *cert.CA { return ca },
+		Saved: func() string { return from }, Changed: func() {}, Block: func() int { return 249 }, Port: func() int { return 0 },
+		Pods: func() bool { return false }, Names: func() []string { return nil }, Dir: t.TempDir(), Log: event.NewLog(0),
+	})
 }
 
 // begin starts a part, which ends with the test.
@@ -65,44 +61,18 @@ func TestPart(t *testing.T) {
 		Pools: []topology.NSXPool{{Name: "services"}, {Name: "public", Ranges: []string{"203.0.113.10-203.0.113.20"}}, {Name: "third"}},
 		Tier1: "workload", Edge: "edge", Realization: topology.Duration(time.Millisecond),
 	})
-	text, err := p.CloudConfig()
+	raw := configure(t, p, Place{CAFile: "ca.crt"})
+	host, _ := raw["nsxt"]["host"].(string)
+	if !strings.HasPrefix(host, "127.0.") || raw["loadBalancer"]["ipPoolName"] != "services" || len(raw["loadBalancerClass"]) != 2 {
+		t.Errorf("the configuration is %v", raw)
+	}
+	pair, err := tls.LoadX509KeyPair(fmt.Sprint(raw["nsxt"]["clientAuthCertFile"]), fmt.Sprint(raw["nsxt"]["clientAuthKeyFile"]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var conf struct {
-		NSXT struct {
-			Host, CAFile, ClientAuthCertFile, ClientAuthKeyFile string
-		}
-	}
-	// The keys are those of upstream, in camel case.
-	var raw map[string]map[string]any
-	if err := yaml.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
-	again, err := json.Marshal(raw["nsxt"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(again, &conf.NSXT); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(conf.NSXT.Host, "127.0.") || raw["loadBalancer"]["ipPoolName"] != "services" || len(raw["loadBalancerClass"]) != 2 {
-		t.Errorf("the configuration is\n%s", text)
-	}
-	pair, err := tls.LoadX509KeyPair(conf.NSXT.ClientAuthCertFile, conf.NSXT.ClientAuthKeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: p.CA().Pool(), Certificates: []tls.Certificate{pair}}}}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get("https://" + conf.NSXT.Host + "/policy/api/v1/infra/ip-pools")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"result_count":3`) {
-		t.Errorf("status %d, %s, %v", resp.StatusCode, body, err)
+	config := &tls.Config{RootCAs: p.CA().Pool(), Certificates: []tls.Certificate{pair}}
+	if status, body := pools(t, config, host, "", ""); status != http.StatusOK || !strings.Contains(body, `"result_count":3`) {
+		t.Errorf("status %d, %s", status, body)
 	}
 	for path, want := range map[string][2]string{
 		"/infra/ip-pools/services/ip-subnets/1": {"127.1.249.101", "127.1.249.175"},
@@ -118,6 +88,86 @@ func TestPart(t *testing.T) {
 			t.Errorf("%s has %v", path, r)
 		}
 	}
+}
+
+// TestPods: pods reach the manager at another address, which its certificate has, and log in with the account of a Secret, or of the
+// configuration where that is itself a Secret.
+func TestPods(t *testing.T) {
+	var known []string
+	first := start(t, &topology.NSX{Pools: []topology.NSXPool{{Name: "services"}}, Tier1: "workload", Edge: "edge"})
+	p := begin(t, &Part{
+		Spec: first.Spec, CA: first.CA, Saved: first.Saved, Changed: first.Changed, Block: first.Block, Port: first.Port,
+		Pods: func() bool { return true }, AddSecret: func(s ...string) error { known = append(known, s...); return nil },
+		Names: func() []string { return []string{"10.96.0.239", "nsx-manager.example.svc"} }, Dir: t.TempDir(), Log: first.Log,
+	})
+	account := p.Account()
+	user, password := string(account["username"]), string(account["password"])
+	if user != User || password == "" || !slices.Contains(known, password) {
+		t.Errorf("the account is %s, %s; the secrets are %v", user, password, known)
+	}
+	at := Place{Host: "10.96.0.239:443", CAFile: "/etc/cloud/ca.crt", Secret: "nsx", Namespace: "kube-system"}
+	for _, tc := range []struct {
+		secret string
+		want   map[string]any
+	}{
+		{"nsx", map[string]any{"host": at.Host, "caFile": at.CAFile, "secretName": "nsx", "secretNamespace": "kube-system"}},
+		{"", map[string]any{"host": at.Host, "caFile": at.CAFile, "user": user, "password": password}},
+	} {
+		at.Secret = tc.secret
+		if diff := cmp.Diff(tc.want, configure(t, p, at)["nsxt"]); diff != "" {
+			t.Errorf("with the Secret %q (-want +got):\n%s", tc.secret, diff)
+		}
+	}
+	host := p.Manager().Addr()
+	for _, name := range append(p.Names(), "") { // "" is its own address
+		config := &tls.Config{RootCAs: p.CA().Pool(), ServerName: name}
+		if status, body := pools(t, config, host, user, password); status != http.StatusOK {
+			t.Errorf("%s: status %d, %s", name, status, body)
+		}
+		if status, _ := pools(t, config, host, user, "other"); status != http.StatusForbidden {
+			t.Errorf("%s, with another password: status %d", name, status)
+		}
+	}
+	if first.Account() != nil {
+		t.Errorf("a process has the account %v", first.Account())
+	}
+}
+
+// configure returns the configuration of a cloud controller manager.
+func configure(t *testing.T, p *Part, at Place) (raw map[string]map[string]any) {
+	t.Helper()
+	text, err := p.CloudConfig(at)
+	if err == nil {
+		err = yaml.Unmarshal(text, &raw)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// pools lists the IP pools, as a user with a password or, with "", by certificate.
+func pools(t *testing.T, config *tls.Config, host, user, password string) (status int, body string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/policy/api/v1/infra/ip-pools", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		r.SetBasicAuth(user, password)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(all)
 }
 
 // TestNoEdge: a load balancer of a gateway without an edge cluster is not realized.
@@ -157,12 +207,12 @@ func TestSaved(t *testing.T) {
 	if diff := cmp.Diff(first.Manager().Tree().All(), second.Manager().Tree().All()); diff != "" {
 		t.Error(diff)
 	}
-	if conf, err := second.CloudConfig(); err != nil || !strings.Contains(string(conf), "routerPath: /infra/tier-1s/workload") {
+	if conf, err := second.CloudConfig(Place{CAFile: "ca.crt"}); err != nil || !strings.Contains(string(conf), "routerPath: /infra/tier-1s/workload") {
 		t.Errorf("%s, %v", conf, err)
 	}
 	copied := begin(t, &Part{
-		Spec: first.Spec, CA: first.CA, CAFile: first.CAFile, Saved: func() string { return file }, Changed: func() {}, Block: func() int { return 7 }, Port: first.Port,
-		Dir: t.TempDir(), Log: first.Log,
+		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Changed: func() {}, Block: func() int { return 7 }, Port: first.Port,
+		Pods: first.Pods, Names: first.Names, Dir: t.TempDir(), Log: first.Log,
 	})
 	text := func(p *Part) string {
 		address, err := p.Manager().Tree().Realize(path)
@@ -175,7 +225,8 @@ func TestSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := &Part{
-		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Changed: func() {}, Block: first.Block, Port: first.Port, Dir: t.TempDir(), Log: first.Log,
+		Spec: first.Spec, CA: first.CA, Saved: func() string { return file }, Changed: func() {}, Block: first.Block, Port: first.Port,
+		Pods: first.Pods, Names: first.Names, Dir: t.TempDir(), Log: first.Log,
 	}
 	if err := damaged.Start(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a damaged file: %v", err)

@@ -35,8 +35,11 @@ type Pods struct {
 	VCenters   func() vcenters.List
 	// CAFile is the file with the certificate that verifies the vCenters.
 	CAFile func() string
-	// CloudConfig renders vsphere.conf.
+	// CloudConfig renders vsphere.conf, NSXConfig what a cloud controller manager has in it besides, if it uses NSX.
 	CloudConfig func(sim.CloudConfig) ([]byte, error)
+	NSXConfig   func(deploy.ConfigLocation) ([]byte, error)
+	// NSX returns the data of the Secret with the account for the NSX Manager; nil if no cloud controller manager uses it.
+	NSX func() map[string][]byte
 	// CCMChanged receives each change of a cloud controller manager. It is nil where that is a process.
 	CCMChanged func(deploy.Change)
 
@@ -100,8 +103,24 @@ func (p *Pods) Host(vcenter string) string {
 	return host
 }
 
-// Config returns the configuration of the cloud controller manager and of the CSI driver.
+// Config returns the configuration of the cloud controller manager.
 func (p *Pods) Config() (deploy.Config, error) {
+	c, err := p.Driver()
+	c.NSX = p.NSX()
+	vcenters := c.Conf
+	c.Conf = func(at deploy.ConfigLocation) ([]byte, error) {
+		conf, err := vcenters(at)
+		if err != nil {
+			return nil, err
+		}
+		more, err := p.NSXConfig(at)
+		return append(conf, more...), err
+	}
+	return c, err
+}
+
+// Driver returns the configuration of the CSI driver: the vCenters.
+func (p *Pods) Driver() (deploy.Config, error) {
 	ca, err := os.ReadFile(p.CAFile())
 	if err != nil {
 		return deploy.Config{}, err
@@ -111,14 +130,10 @@ func (p *Pods) Config() (deploy.Config, error) {
 		host := p.Host(vc.Name())
 		secret[host+".username"], secret[host+".password"] = []byte(vc.User()), []byte(vc.Password())
 	}
-	return deploy.Config{Conf: p.Conf, CA: ca, Secret: secret}, nil
-}
-
-// Conf renders vsphere.conf for pods that have their files at a place.
-func (p *Pods) Conf(at deploy.ConfigLocation) ([]byte, error) {
-	return p.CloudConfig(sim.CloudConfig{
-		CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace, Reach: p.Endpoint,
-	})
+	conf := func(at deploy.ConfigLocation) ([]byte, error) {
+		return p.CloudConfig(sim.CloudConfig{CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace, Reach: p.Endpoint})
+	}
+	return deploy.Config{Conf: conf, CA: ca, Secret: secret}, nil
 }
 
 // Changed receives the changes of components, one after the other.

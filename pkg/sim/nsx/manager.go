@@ -20,6 +20,8 @@ type Options struct {
 	CA *cert.CA
 	// Accounts are the users.
 	Accounts []Account
+	// Names are further DNS names and addresses of the certificate: those by which clients elsewhere reach the manager. Optional.
+	Names []string
 	// Realize is the time from a change of an object to its realization.
 	Realize time.Duration
 	// Changed is called after each change of an object, with the verb, the object's path and the user. Optional.
@@ -46,7 +48,15 @@ func Start(l net.Listener, o Options) (*Manager, error) {
 	if !ok {
 		return nil, fmt.Errorf("NSX Manager: listens on a %s address", l.Addr().Network())
 	}
-	pair, err := o.CA.Sign(cert.Leaf{CommonName: "nsx", DNSNames: []string{"localhost"}, IPs: []net.IP{tcp.IP}})
+	leaf := cert.Leaf{CommonName: "nsx", DNSNames: []string{"localhost"}, IPs: []net.IP{tcp.IP}}
+	for _, name := range o.Names {
+		if ip := net.ParseIP(name); ip != nil {
+			leaf.IPs = append(leaf.IPs, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, name)
+		}
+	}
+	pair, err := o.CA.Sign(leaf)
 	if err != nil {
 		return nil, fmt.Errorf("NSX Manager: %w", err)
 	}

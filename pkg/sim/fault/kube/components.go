@@ -150,12 +150,12 @@ func ccmTwice() *fault.Kind {
 	})
 }
 
-// csiController is the CSI driver; the other [csiComponents] are the stock sidecars, and the syncer of another project's driver.
+// csiController is the CSI driver; the other [csiComponents] are the stock sidecars, and the syncer and the webhook of another project's driver.
 const csiController = "csi-controller"
 
 // csiComponents are the processes of a CSI driver's controller.
 func csiComponents() []string {
-	return []string{csiController, "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller", "csi-syncer"}
+	return []string{csiController, "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller", "csi-syncer", "csi-webhook"}
 }
 
 // driver returns the component that is the target.
