@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 		{"field", "- expect: {node: worker-1, redy: True}", `test.yaml:6:28: steps[0].expect.redy: unknown field of a node "redy" (did you mean "ready"?)`},
 		{"value", "- expect: {node: worker-1, initialized: maybe}", `test.yaml:6:41: steps[0].expect.initialized: must be yes or no, not "maybe"`},
 		{"count", `- expect: {node: all, count: some}`, `test.yaml:6:30: steps[0].expect.count: must be a number, or one with >=, <=, >, < or != before it, not "some"`},
-		{"subject", "- expect: {pod: x}", `test.yaml:6:12: steps[0].expect: must begin with one of node, vm, host, vcenter, component, lease, volume, attachment, service, event, events, calls, log, metric, all, any`},
+		{"subject", "- expect: {pod: x}", `test.yaml:6:12: steps[0].expect: must begin with one of node, vm, host, vcenter, component, lease, volume, attachment, service, virtualmachine, virtualmachineservice, event, events, calls, log, metric, all, any`},
 		{"beside an event", "- expect: {event: {kind: vm.moved}, count: 3}", `test.yaml:6:37: steps[0].expect.count: unknown key "count": conditions on the event are in it: event: {…}`},
 		{"expression", `- expect: {event: {kind: vm.moved, message: "("}}`, "test.yaml:6:45: steps[0].expect.event.message: is no regular expression: error parsing regexp: missing closing ): `(`"},
 		{"since", "- {note: x, as: here}\n- expect: {event: {kind: vm.moved, since: hree}}", `test.yaml:7:11: steps[1].expect.since: unknown step "hree" (did you mean "here"?)`},
