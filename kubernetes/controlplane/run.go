@@ -25,7 +25,7 @@ import (
 // Run starts all parts in the order of their dependencies. It returns when ctx ends, or with an error when one part
 // fails: then the whole control plane is restarted. The API server stops before etcd is closed.
 func Run(ctx context.Context, cfg contract.ControlPlane) error {
-	booted := trim.Booting(idleGC)
+	booted := trim.Booting(50) // a control plane idles most of the time
 	// Deprecation warnings do not help the user: our components use the APIs of the linked release.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
@@ -66,7 +66,6 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 		g.Go(func() error { return lasting(ctx, controllerManager, runControllerManager(ctx, cfg)) })
 		g.Go(func() error { return lasting(ctx, scheduler, runScheduler(ctx, cfg)) })
 		trimLater(ctx, booted)
-		trim.FollowLoad(ctx, idleGC, busyGC)
 		return nil
 	})
 
@@ -85,13 +84,6 @@ func Run(ctx context.Context, cfg contract.ControlPlane) error {
 		return context.Cause(ctx)
 	}
 }
-
-// The percentages of the garbage collector. A control plane idles most of the time. While a hundred pods with volumes start, collections
-// at 50 take a quarter of its processor time.
-const (
-	idleGC = 50
-	busyGC = 200
-)
 
 // trimAfter is the time by which the controllers have listed all objects and the first nodes have joined.
 const trimAfter = 4 * time.Second
