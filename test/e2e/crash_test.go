@@ -90,7 +90,7 @@ func TestKillChildrenWhileBooting(t *testing.T) {
 				for ctx.Err() == nil {
 					for pid, line := range h.Processes() {
 						if strings.Contains(line, victim) {
-							time.Sleep(time.Duration(rand.Int64N(int64(3*time.Second)))) // a random moment is the point
+							time.Sleep(time.Duration(rand.Int64N(int64(3 * time.Second)))) // a random moment is the point
 							if syscall.Kill(pid, syscall.SIGKILL) == nil {
 								killed <- line
 							}

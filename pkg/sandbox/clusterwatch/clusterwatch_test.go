@@ -46,8 +46,9 @@ func watch(t *testing.T) *Watch {
 	return &Watch{
 		Ground: func() ground.Ground { return nil }, World: func() *world.World { return w }, Topology: causes.Topology,
 		Log: log, Logger: slog.New(slog.DiscardHandler), Causes: causes, Cache: cache, Background: &background.Groups{},
-		Storage: &storage.Watcher{Log: log, Causes: causes, Cache: cache},
-		Role:    func(string) topology.Role { return topology.RoleWorker },
+		Storage:  &storage.Watcher{Log: log, Causes: causes, Cache: cache},
+		Role:     func(string) topology.Role { return topology.RoleWorker },
+		Identity: func() {},
 	}
 }
 
@@ -164,7 +165,15 @@ func TestNodeChanges(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := watch(t)
 			h := recent(w.Log)
+			identities, wanted := 0, 0
+			w.Identity = func() { identities++ }
+			if tc.old == nil || tc.old.Spec.ProviderID != tc.new.Spec.ProviderID {
+				wanted = 1
+			}
 			w.NodeChanged(tc.old, tc.new, false)
+			if identities != wanted {
+				t.Errorf("%d changes of the identity, want %d", identities, wanted)
+			}
 			var want []event.Event
 			for _, e := range tc.want {
 				var cause uint64
