@@ -22,12 +22,12 @@ type fakeIdentity struct {
 	name       string
 	controller bool
 	ready      *wrapperspb.BoolValue
-	hangs      bool
+	hangs      chan struct{} // if not nil, it does not answer until this is closed
 }
 
-func (f *fakeIdentity) GetPluginInfo(ctx context.Context, _ *csiapi.GetPluginInfoRequest) (*csiapi.GetPluginInfoResponse, error) {
-	if f.hangs {
-		<-ctx.Done()
+func (f *fakeIdentity) GetPluginInfo(context.Context, *csiapi.GetPluginInfoRequest) (*csiapi.GetPluginInfoResponse, error) {
+	if f.hangs != nil {
+		<-f.hangs
 	}
 	return &csiapi.GetPluginInfoResponse{Name: f.name, VendorVersion: "v9"}, nil
 }
@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 		"node mode":         {driver: &fakeIdentity{name: names.Driver}, final: true, want: "has no controller service"},
 		"another CSI":       {final: true, want: "does not speak CSI 1.x"},
 		"no listener":       {none: true, want: "does not listen on its socket"},
-		"hangs":             {driver: &fakeIdentity{hangs: true}, want: "does not answer within"},
+		"hangs":             {driver: &fakeIdentity{hangs: make(chan struct{})}, want: "does not answer within"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "csi") // a path that is short, for the socket
@@ -83,8 +83,9 @@ func TestAsk(t *testing.T) {
 				t.Cleanup(s.Stop)
 			}
 			patience := 10 * time.Second
-			if tc.driver != nil && tc.driver.hangs {
+			if tc.driver != nil && tc.driver.hangs != nil {
 				patience = 50 * time.Millisecond
+				t.Cleanup(func() { close(tc.driver.hangs) })
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
