@@ -69,7 +69,7 @@ var ofVIM = []api{
 		s.must(err)
 		_, err = index.FindByUuid(s.ctx, nil, "00000000-0000-0000-0000-000000000000", true, nil)
 		s.must(err)
-		_, err = index.FindByDnsName(s.ctx, nil, "nobody.example", true)
+		_, err = index.FindByDnsName(s.ctx, nil, "absent.example", true)
 		s.must(err)
 		_, err = index.FindByIp(s.ctx, nil, "192.0.2.1", true)
 		s.must(err)

@@ -132,7 +132,7 @@ func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
 	for _, w := range warnings {
 		fmt.Fprintln(d.Streams.Err, "warning:", printable.Line(w))
 	}
-	return component.Degraded(rows, "ccm")
+	return component.Degraded(rows, func(api.Component) string { return "logs ccm" })
 }
 
 // missingNames returns the CCM's current warnings about names in the cloud-config that a vCenter does not have.

@@ -140,11 +140,15 @@ func leader(c api.Component) string {
 	return ""
 }
 
-// Degraded returns the error about components that are not healthy, or whose newest build did not start; nil if all are well. logs is
-// the component whose log has more.
-func Degraded(all []api.Component, logs string) error {
+// Degraded returns the error about components that are not healthy, or whose newest build did not start; nil if all are well. logs
+// returns the arguments of the command that prints the log of a component.
+func Degraded(all []api.Component, logs func(api.Component) string) error {
 	var ill []string
+	var first api.Component
 	for _, c := range all {
+		if len(ill) == 0 {
+			first = c
+		}
 		switch {
 		case c.Health != "" && c.Health != "healthy":
 			ill = append(ill, c.Name+": "+c.Health)
@@ -158,7 +162,7 @@ func Degraded(all []api.Component, logs string) error {
 	if len(ill) == 0 {
 		return nil
 	}
-	return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " logs " + logs, Exit: report.Degraded}
+	return &report.Error{Code: "degraded", Message: strings.Join(ill, "; "), Try: command.Program + " " + logs(first), Exit: report.Degraded}
 }
 
 // CheckProgram refuses values of --GROUP-arg, --GROUP-env and --GROUP-watch that no program can have. Those are what programs of the

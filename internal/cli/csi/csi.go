@@ -180,7 +180,12 @@ func status(ctx context.Context, d *command.Deps, flags output.Flags) error {
 	for i, c := range rows {
 		all[i] = c.Component
 	}
-	return component.Degraded(all, "csi-controller")
+	return component.Degraded(all, func(c api.Component) string {
+		if c.Name == node.Name {
+			return "csi logs node"
+		}
+		return "logs " + c.Name
+	})
 }
 
 // statesText is feature states in one line: NAME=VALUE, in the order of names.
