@@ -86,8 +86,9 @@ func (b *Balancer) EnsureLoadBalancer(ctx context.Context, cluster string, s *co
 	defer b.locks.lock(keyOf(s))()
 	e := &ensuring{Balancer: b, cluster: cluster, service: s, nodes: nodes}
 	address, err := e.run(ctx)
-	if err != nil && lost(err) && ctx.Err() == nil {
-		// Another cluster has deleted the load balancer service that both used, or a user a pool: with what NSX has now.
+	if err != nil && (lost(err) || nsx.InUse(err)) && ctx.Err() == nil {
+		// Another cluster has deleted the load balancer service that both used, or a user a pool, or a call of a process that has
+		// ended arrived late: with what NSX has now.
 		address, err = e.run(ctx)
 	}
 	if err != nil {
@@ -121,7 +122,7 @@ func (b *Balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 		return b.explained(err)
 	}
 	b.noteForeign(s, have)
-	return b.explained(errors.Join(b.deleteAll(ctx, have), b.deleteUnusedService(ctx, cluster)))
+	return b.explained(errors.Join(b.deleteOf(ctx, cluster, s, have), b.deleteUnusedService(ctx, cluster)))
 }
 
 // statusOf returns the status of a Service with an address.

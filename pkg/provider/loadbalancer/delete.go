@@ -43,6 +43,19 @@ func (b *Balancer) deleteAll(ctx context.Context, f found) error {
 	return nil
 }
 
+// deleteOf deletes what was found of a Service's load balancer. A call of a process that has ended may arrive after NSX was read, and make
+// an object that names one of these: then they are deleted with what NSX has now.
+func (b *Balancer) deleteOf(ctx context.Context, cluster string, s *corev1.Service, f found) error {
+	err := b.deleteAll(ctx, f)
+	if !nsx.InUse(err) {
+		return err
+	}
+	if f, err = b.find(ctx, cluster, s); err != nil {
+		return err
+	}
+	return b.deleteAll(ctx, f)
+}
+
 // deleteUnusedService deletes the load balancer service if it is certainly that of this cluster, and has no virtual server.
 func (b *Balancer) deleteUnusedService(ctx context.Context, cluster string) error {
 	if b.cfg.Settings.LBServiceID != "" {
@@ -173,7 +186,7 @@ func (b *Balancer) collect(ctx context.Context, cluster, key string) error {
 		return err
 	}
 	b.log.Info("deleting what a Service has left in NSX that no longer exists", "service", key)
-	return b.deleteAll(ctx, f)
+	return b.deleteOf(ctx, cluster, gone, f)
 }
 
 // leftovers remembers what was reported about the objects of a Service.

@@ -185,6 +185,48 @@ func killedAt(t *testing.T, n int, during, end string) (done bool) {
 	return done
 }
 
+// TestLateCall: a call of a dead process arrives in the middle of the delete, after the objects were read: the virtual server that it makes
+// keeps the pool in use. It is deleted, too. A virtual server of another user stays, and the error says so.
+func TestLateCall(t *testing.T) {
+	for who, want := range map[string]string{"the dead process": "", "another user": "remove the reference, which this provider has not made"} {
+		t.Run(who, func(t *testing.T) {
+			r := start(t, rigOptions{})
+			w := newWorld("ours")
+			web := w.add(nsxtest.Service("web", nsxtest.TCP(80, 30080)))
+			r.ensure(r.process(w, processOptions{}), web, 1)
+			var server tree.Object
+			for _, o := range r.objects() {
+				if o["resource_type"] == "LBVirtualServer" {
+					server = tree.Object{}
+					for _, field := range []string{"display_name", "tags", "ip_address", "ports", "pool_path", "lb_service_path", "application_profile_path"} {
+						server[field] = o[field]
+					}
+					server["path"] = o["path"]
+				}
+			}
+			path := server["path"].(string)
+			delete(server, "path")
+			if want != "" {
+				path = "/infra/lb-virtual-servers/by-hand"
+				delete(server, "tags")
+			}
+			var once sync.Once
+			deletes := r.process(w, processOptions{onCall: func() {
+				if !strings.Contains(r.counts(""), "LBVirtualServer") {
+					once.Do(func() { r.Put(path, server) })
+				}
+			}})
+			err := deletes.EnsureLoadBalancerDeleted(t.Context(), cluster, web)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			if got := r.counts(""); want == "" && got != "" {
+				t.Errorf("NSX still has %s", got)
+			}
+		})
+	}
+}
+
 // TestKilledAlone: as TestKilled, of a cluster that has the gateway for itself: its load balancer service does not stay.
 func TestKilledAlone(t *testing.T) {
 	for round := range *rounds {
